@@ -74,6 +74,7 @@ def places(value: Any, entries: int | None = None) -> Iterator[Place]:
 
 def rows(value: Any, entries: int | None = None) -> Iterator[Row]:
     """Yields a row for each of the ``places``."""
+    shown = _elements_shown(value)
     for place in places(value, entries):
         label = place.label if place.part is _OMITTED else place.label.removeprefix(".")
         summary: str
@@ -85,10 +86,38 @@ def rows(value: Any, entries: int | None = None) -> Iterator[Row]:
             summary, facts = f"again: {first}", {"again": first}
         else:
             summary, facts = _describe(place.part)
+            if isinstance(place.part, Tensor):
+                hidden, more = _describe_hidden(place.part, shown)
+                summary, facts = summary + hidden, {**facts, **more}
         yield Row(place.path, place.depth, label, _kind(place.part), summary, facts)
 
 
 _OMITTED = object()
+
+
+def _elements_shown(value: Any) -> dict[int, int]:
+    """Returns how many elements of each storage, by its id, the tensors of a tree show at most."""
+    shown: dict[int, int] = {}
+    for place in places(value):
+        part = place.part
+        if isinstance(part, Tensor) and part.storage is not None and place.again is None:
+            distinct = math.prod(n for n, step in zip(part.size, part.stride, strict=True) if step)
+            shown[id(part.storage)] = shown.get(id(part.storage), 0) + (distinct if part.size else 0)
+    return shown
+
+
+def _describe_hidden(tensor: Tensor, shown: dict[int, int]) -> tuple[str, dict[str, Any]]:
+    """Returns what a view of a part of a storage drags along: more than its tensors show of it, and 64 kB."""
+    storage = tensor.storage
+    if storage is None:
+        return "", {}
+    count, seen = len(storage), shown[id(storage)]
+    hidden = (count - seen) * storage.array.itemsize
+    if seen * 2 > count or hidden < 1 << 16:
+        return "", {}
+    return f"  (a view of {count} elements, {hidden / 1e6:.3g} MB of which no tensor shows)", {
+        "hidden_bytes": hidden
+    }
 
 
 def _kind(value: Any) -> str:
@@ -158,7 +187,11 @@ def _describe(value: Any) -> tuple[str, dict[str, Any]]:
             return f"{{{text}}}", {**facts, "first": [_json_scalar(v) for v in shown]}
         return f"{len(value)} {'entry' if len(value) == 1 else 'entries'}", facts
     if isinstance(value, LuaFunction):
-        return f"{len(value.bytecode)} bytes of bytecode, never run", {"bytes": len(value.bytecode)}
+        problem = _why_unloadable(value.bytecode)
+        facts = {"bytes": len(value.bytecode), **({"unloadable": problem} if problem else {})}
+        return f"{len(value.bytecode)} bytes of bytecode, never run" + (
+            f"; {problem}" if problem else ""
+        ), facts
     if isinstance(value, TorchObject):
         facts = {"version": value.version}
         if isinstance(value.fields, bytes):
@@ -168,6 +201,19 @@ def _describe(value: Any) -> tuple[str, dict[str, Any]]:
             }
         return f"version {value.version}", facts
     return _scalar(value), {"value": _json_scalar(value)}
+
+
+_LUAJIT = b"\x1bLJ"
+_TWO_SLOTS = 8  # the flag of a LuaJIT with LJ_GC64
+
+
+def _why_unloadable(bytecode: bytes) -> str | None:
+    """Returns why th cannot load a function's bytecode, as far as its first bytes tell; else None."""
+    if bytecode[:3] != _LUAJIT:
+        return "not of LuaJIT: th cannot load it"
+    if len(bytecode) < 5 or bytecode[3] != 2:
+        return "of another version of LuaJIT: th cannot load it"
+    return None if bytecode[4] & _TWO_SLOTS else "of a LuaJIT without LJ_GC64: th cannot load it"
 
 
 def _scalar(value: Any) -> str:

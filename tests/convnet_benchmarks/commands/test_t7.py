@@ -44,6 +44,34 @@ def test_the_tree_of_a_model() -> None:
         assert expected in lines
 
 
+def test_a_view_says_what_it_drags_along(tmp_path: Path) -> None:
+    """Not the tensors that share a storage all of which they show, as those of a flattened net do."""
+    storage = t7.Storage("torch.DoubleStorage", np.arange(1e5))
+    view = t7.Tensor("torch.DoubleTensor", storage, (1000,), (1,))
+    t7.save(tmp_path / "view.t7", {"view": view})
+    whole = t7.Tensor("torch.DoubleTensor", storage, (99_000,), (1,), 1001)
+    t7.save(tmp_path / "whole.t7", {"view": view, "rest": whole})
+    expected = "(a view of 100000 elements, 0.792 MB of which no tensor shows)"
+    assert run(tmp_path / "view.t7").stdout.rstrip().endswith(expected)
+    assert "no tensor shows" not in run(tmp_path / "whole.t7").stdout
+    (row,) = [row for row in rows(t7.load(tmp_path / "view.t7")) if row.label == "view"]
+    assert row.facts["hidden_bytes"] == 792_000
+
+
+def test_a_function_that_th_cannot_load_says_why() -> None:
+    for bytecode, problem in [
+        (b"\x1bLJ\x02\x08", None),
+        (b"\x1bLJ\x02\x00", "of a LuaJIT without LJ_GC64: th cannot load it"),
+        (b"\x1bLJ\x01\x00", "of another version of LuaJIT: th cannot load it"),
+        (b"\x1bLuaQ", "not of LuaJIT: th cannot load it"),
+    ]:
+        (row, *_) = rows(t7.LuaFunction(bytecode))
+        assert row.facts.get("unloadable") == problem
+        assert row.summary == f"{len(bytecode)} bytes of bytecode, never run" + (
+            f"; {problem}" if problem else ""
+        )
+
+
 def test_the_format_facts() -> None:
     for name, facts in [
         ("net.ascii", "ascii"),
