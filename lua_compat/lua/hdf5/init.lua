@@ -75,7 +75,8 @@ function DataSet:partial(...)
       if type(range) ~= 'table' then range = {} end
       local first, last = range[1], range[2]
       if not (is_whole(first) and is_whole(last)) then
-         error(('HDF5DataSet:partial() - range %d: a whole number, or two in a table, { first, last }, expected'):format(i), 2)
+         local text = 'HDF5DataSet:partial() - range %d: a whole number, or two in a table, { first, last }, expected'
+         error(text:format(i), 2)
       end
       bounds[2 * i - 1], bounds[2 * i] = first, last
    end

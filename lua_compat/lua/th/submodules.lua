@@ -1,5 +1,5 @@
--- The files of Torch7's packages, which scripts require by their names (require 'nn.Linear'): here what they define comes
--- with the package, so it is loaded, and the file's value given.
+-- The files of Torch7's packages, which scripts require by their names (require 'nn.Linear'): here what they define
+-- comes with the package, so it is loaded, and the file's value given.
 local class = require 'torch.core.class'
 local paths = require 'paths'
 
@@ -7,14 +7,16 @@ local FOLDER = debug.getinfo(1, 'S').source:match('^@(.*/)th/submodules%.lua$')
 
 -- What files give that give something: a field of their package, or the package itself (true).
 local VALUES = {
-   ['sys.fpath'] = 'fpath', ['nn.CrossEntropyCriterion'] = 'CrossEntropyCriterion', ['nngraph.simple_print'] = 'simple_print',
+   ['sys.fpath'] = 'fpath', ['nn.CrossEntropyCriterion'] = 'CrossEntropyCriterion',
+   ['nngraph.simple_print'] = 'simple_print',
    ['tds.hash'] = 'Hash', ['tds.vec'] = 'Vec', ['tds.atomic'] = 'AtomicCounter', ['tds.env'] = true,
    ['cudnn.find'] = 'find', ['cudnn.env'] = true,
 }
 
 -- Files that give nothing and whose name is that of no field.
 local FILES = {
-   torch = 'FFInterface Tensor', nn = 'ErrorMessages', nngraph = 'JustElement JustTable ModuleFromCriterion graphinspecting',
+   torch = 'FFInterface Tensor', nn = 'ErrorMessages',
+   nngraph = 'JustElement JustTable ModuleFromCriterion graphinspecting',
    tds = 'cdefs', cudnn = 'ffi convert Pooling Pooling3D Pointwise',
    hdf5 = 'file group dataset datasetOptions ffi', dok = 'inline', csvigo = 'File',
 }
@@ -25,7 +27,8 @@ local CLASSES_OF = { nnx = 'nn', cunn = 'nn' }
 -- Whether there is what a file of that name defines: a class, a function or a table of them.
 local function defines(package_name, t, name)
    local kind = type(rawget(t, name))
-   return kind == 'function' or kind == 'table' or class.getmetatable((CLASSES_OF[package_name] or package_name) .. '.' .. name) ~= nil
+   if kind == 'function' or kind == 'table' then return true end
+   return class.getmetatable((CLASSES_OF[package_name] or package_name) .. '.' .. name) ~= nil
 end
 
 -- As one of package.loaders: a function that gives the file's value, or nothing where that is no file of ours.
@@ -38,7 +41,8 @@ return function(name)
    if value then
       return function() return value == true and t or t[value] end
    end
-   if defines(package_name, t, file) or (' ' .. (FILES[package_name] or '') .. ' '):find(' ' .. file .. ' ', 1, true) then
+   local files = (' %s '):format(FILES[package_name] or '')
+   if defines(package_name, t, file) or files:find((' %s '):format(file), 1, true) then
       return function() return true end
    end
 end

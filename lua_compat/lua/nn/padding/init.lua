@@ -11,7 +11,8 @@ local function side_values(self) return self.pad_l, self.pad_r, self.pad_t, self
 local function sides_text(self) return ('(l=%d, r=%d, t=%d, b=%d)'):format(side_values(self)) end
 for name, f in pairs{ SpatialZeroPadding = 'zero_padding', SpatialReflectionPadding = 'reflection_padding',
    SpatialReplicationPadding = 'replication_padding' } do
-   layer.plain{ name = name, f = f, init = sides, arguments = side_values, text = sides_text, any_type = f == 'zero_padding' }
+   layer.plain{ name = name, f = f, init = sides, arguments = side_values, text = sides_text,
+      any_type = f == 'zero_padding' }
 end
 
 layer.plain{ name = 'VolumetricReplicationPadding', f = 'replication_padding',

@@ -44,11 +44,13 @@ local function refuse_tensor(value)
    if value then error(('tensor expected, got %s'):format(class.typename(value) or type(value)), 0) end
 end
 
--- Raises, as Torch7 does when it calls C, where one of the others, which may be nil, holds other real numbers than the first.
+-- Raises, as Torch7 does when it calls C, where one of the others, which may be nil, holds other real numbers than the
+-- first.
 -- (On a device cunn takes some of other types.)
 local function check_type(first, other, ...)
    if other and other.T ~= first.T and other.T.real and first.T.real and other.T.here and first.T.here then
-      error(("bad argument #3 to 'v' (cannot convert 'struct TH%sTensor *' to 'struct TH%sTensor *')"):format(other.T.name, first.T.name), 0)
+      local text = "bad argument #3 to 'v' (cannot convert 'struct TH%sTensor *' to 'struct TH%sTensor *')"
+      error(text:format(other.T.name, first.T.name), 0)
    end
    if select('#', ...) > 0 then return check_type(first, ...) end
 end
@@ -85,7 +87,8 @@ local function check_of_types(letters)
       end
    end
    if not first or #others == 0 then return end
-   return ('   if r%d and (%s) then check_type(r%d, %s) end'):format(first, table.concat(conditions, ' or '), first, table.concat(others, ', '))
+   return ('   if r%d and (%s) then check_type(r%d, %s) end'):format(first, table.concat(conditions, ' or '), first,
+      table.concat(others, ', '))
 end
 
 -- The function for arguments of these letters. trusted: tensors are given as records; one_type: they are of one type
