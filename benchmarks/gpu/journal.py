@@ -89,8 +89,12 @@ def _summary(out: Path, most: int) -> str:
 
 def outcome(said: str) -> list[str]:
     """Returns the lines of a step's output that say how it went: a suite's counts, and which tests failed."""
-    lines = (_COLORS.sub("", line).strip() for line in said.splitlines())
-    return [line for line in lines if _OUTCOME.search(line)]
+    lines = [_COLORS.sub("", line).strip() for line in said.splitlines()]
+    found = [line for line in lines if _OUTCOME.search(line)]
+    passed = sum(line.endswith("[PASS]") for line in lines)
+    if passed and not any(line.startswith("Completed") for line in found):  # it was cut off
+        found.append(f"{passed} tests had passed")
+    return found
 
 
 def main_figures(record: dict[str, Any]) -> list[str]:
