@@ -1,0 +1,37 @@
+-- Normalizations.
+local h = require 'harness'
+local both_ways, random, matrix, images, three_phases = h.both_ways, h.random, h.matrix, h.images, h.three_phases
+
+local function normalizations(T)
+   local planes, affine, training, momentum = random(1, 5), random(1, 3) > 1, random(1, 2) == 1, torch.uniform()
+   local function layer(name, x)
+      local seeded = torch.random(1000)
+      local what = ('%s %s %s %s'):format(T, name, affine, training)
+      local function make()
+         torch.manualSeed(seeded)
+         local module = nn[name](planes, 1e-3, momentum, affine):type(T)
+         module.running_mean:normal()
+         module.running_var:uniform(0.5, 2)
+         -- by running ones they stay
+         module.save_mean, module.save_std = torch.zeros(planes):type(T), torch.zeros(planes):type(T)
+         return training and module or module:evaluate()
+      end
+      three_phases(what, make, x)
+      both_ways(what .. ' at once', function()
+         local module = make()
+         local y = module:forward(x)
+         local _, gradients = module:parameters()
+         for _, of_parameter in ipairs(gradients or {}) do of_parameter:fill(0.25) end
+         local grad_input = module:backward(x, torch.randn(x:size()):typeAs(x), 0.5)
+         return y, grad_input, module.running_mean, module.running_var, module.save_mean, module.save_std,
+            unpack(gradients or {})
+      end)
+   end
+   layer('BatchNormalization', matrix(T, random(2, 9), planes))
+   local x = images(T, planes, 1, 6)
+   layer('SpatialBatchNormalization', x:dim() == 3 and x:contiguous():view(1, planes, x:size(2), x:size(3)) or x)
+end
+
+return {
+   { name = 'normalizations', types = h.REALS, run = normalizations },
+}

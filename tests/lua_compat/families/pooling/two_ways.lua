@@ -1,0 +1,155 @@
+-- Pooling of images, volumes and sequences.
+local h = require 'harness'
+local both_ways, random, matrix, images, three_phases = h.both_ways, h.random, h.matrix, h.images, h.three_phases
+
+local function pooling(T)
+   local image = random(1, 2) == 1 and torch.randn(random(1, 3), random(1, 4), random(4, 9), random(4, 9))
+      or torch.randn(3, random(4, 9), 7)
+   image = image:type(T)
+   local span, step, padding, by_ceil = random(1, 5), random(1, 3), random(0, 2), random(1, 2) == 1
+   local other_span, other_step, dilation = random(1, 4), random(1, 3), random(1, 2)
+   if random(1, 4) == 1 then image:mul(2):round() end -- several maxima
+   if random(1, 4) == 1 then
+      image:view(-1)[random(1, image:nElement())] = ({ 0 / 0, 1 / 0, -1 / 0, -0, 1e-310 })[random(1, 5)]
+   end
+   if random(1, 6) == 1 then image = image:transpose(1, 2) end
+   both_ways(T .. ' maxima of images', function()
+      local modules = { nn.SpatialMaxPooling(span, other_span, step, other_step, padding, random(0, 1)),
+         nn.SpatialDilatedMaxPooling(span, other_span, step, other_step, 0, 0, dilation, random(1, 2)) }
+      local results = {}
+      for k, module in ipairs(modules) do
+         if by_ceil then module:ceil() end
+         local done, y = pcall(module.forward, module:type(T), image)
+         results[2 * k - 1], results[2 * k] = done and y, done and module.indices or tostring(y):match('[^\n]*')
+      end
+      return unpack(results)
+   end)
+   local wrong = random(1, 4) == 1
+   both_ways(T .. ' SpatialMaxPooling', function()
+      local module = nn.SpatialMaxPooling(span, span, step, step, math.min(padding, math.floor(span / 2)), 0):type(T)
+      if by_ceil then module:ceil() end
+      local y = module:forward(image)
+      local gradient = torch.randn(y:size()):type(T)
+      if wrong then module.indices:view(-1)[random(1, y:nElement())] = ({ 0, 1000, -3 })[random(1, 3)] end
+      return y, module:updateGradInput(image, gradient)
+   end)
+   local sequence = (random(1, 2) == 1 and torch.randn(random(1, 3), random(4, 9), random(1, 5))
+      or torch.randn(random(4, 9), 3)):type(T)
+   both_ways(T .. ' TemporalMaxPooling', function()
+      local module = nn.TemporalMaxPooling(span, step):type(T)
+      local y = module:forward(sequence)
+      if wrong then module.indices:view(-1)[random(1, y:nElement())] = ({ span, 1000, -3 })[random(1, 3)] end
+      return y, module:updateGradInput(sequence, torch.randn(y:size()):type(T))
+   end)
+end
+
+-- Layers of volumes, and of images by tables of connections or plane by plane.
+local function volumes(T)
+   local function small() return random(1, 3) end
+   local function layer(name, x, ...)
+      local numbers = { ... }
+      local seeded = torch.random(1000)
+      three_phases(('%s %s %s'):format(T, name, table.concat(numbers, ' ')), function()
+         torch.manualSeed(seeded)
+         return nn[name](unpack(numbers)):type(T)
+      end, x)
+   end
+   local inputs, outputs = random(1, 3), random(1, 3)
+   local kt, kw, kh, dt, dw, dh, pt, pw, ph = small(), small(), small(), small(), small(), small(), random(0, 1),
+      random(0, 1), random(0, 2)
+   local x = torch.randn(random(1, 3), random(1, 8) == 1 and inputs + 1 or inputs, random(1, 6), random(1, 6),
+      random(1, 6)):type(T)
+   if random(1, 6) == 1 then x = x:transpose(3, 4) end
+   if random(1, 3) == 1 then x = x[1] end
+   layer('VolumetricConvolution', x, inputs, outputs, kt, kw, kh, dt, dw, dh, pt, pw, ph)
+   layer('VolumetricDilatedConvolution', x, inputs, outputs, kt, kw, kh, dt, dw, dh, pt, pw, ph, small(), small(),
+      small())
+   layer('VolumetricFullConvolution', x, inputs, outputs, kt, kw, kh, dt, dw, dh, pt, pw, ph, random(0, dt - 1),
+      random(0, dw - 1), random(0, dh - 1))
+   local volume = torch.randn(random(1, 3), inputs, random(3, 8), random(3, 8), random(3, 8)):type(T)
+   if random(1, 2) == 1 then volume:mul(2):round() end -- several maxima
+   if random(1, 6) == 1 then
+      volume:view(-1)[random(1, volume:nElement())] = ({ 0 / 0, 1 / 0, -1 / 0 })[random(1, 3)]
+   end
+   if random(1, 3) == 1 then volume = volume[1] end
+   local by_ceil, wrong = random(1, 2) == 1, random(1, 5) == 1
+   local half, third = torch.uniform(0.4, 0.7), torch.uniform(0.3, 0.6)
+   local function maxima(name, input, ...)
+      local numbers = { ... }
+      both_ways(('%s %s %s'):format(T, name, table.concat(numbers, ' ')), function()
+         local module = nn[name](unpack(numbers)):type(T)
+         if by_ceil and module.ceil then module:ceil() end
+         local y = module:forward(input)
+         local places, gradient = module.indices:clone(), torch.randn(y:size()):type(T)
+         if wrong then module.indices:view(-1)[random(1, y:nElement())] = ({ 0, 100000, -3 })[random(1, 3)] end
+         return y, places, module:updateGradInput(input, gradient)
+      end)
+   end
+   maxima('VolumetricMaxPooling', volume, kt, kw, kh, dt, dw, dh, pt, pw, random(0, 1))
+   maxima('VolumetricDilatedMaxPooling', volume, kt, kw, kh, dt, dw, dh, pt, pw, random(0, 1), small(), small(),
+      small())
+   local large = torch.randn(2, 9, 10, 9):type(T)
+   if random(1, 2) == 1 then large:mul(2):round() end
+   if random(1, 4) == 1 then large:fill(-1e-310) end
+   maxima('VolumetricMaxPooling', large, random(2, 5), random(2, 5), random(2, 5), dt, dw, dh, pt, pw, random(0, 1))
+   maxima('VolumetricDilatedMaxPooling', large, random(2, 4), random(2, 4), random(2, 4), dt, dw, dh, pt, pw, ph % 2,
+      random(1, 2), random(1, 2), random(1, 2))
+   maxima('VolumetricFractionalMaxPooling', volume, random(2, 3), random(2, 3), random(2, 3), half, third, half)
+   maxima('VolumetricFractionalMaxPooling', volume, 2, 2, 2, random(1, 3), random(1, 3), random(1, 3))
+   local image = images(T, inputs, 2, 12)
+   maxima('SpatialMaxPooling', torch.randn(2, 12, 13):type(T), random(5, 9), random(5, 9), dw, dh, random(0, 2),
+      random(0, 2))
+   maxima('SpatialFractionalMaxPooling', image, random(2, 3), random(2, 3), half, third)
+   for _, name in ipairs{ 'Spatial', 'Volumetric' } do
+      both_ways(('%s %sMaxUnpooling'):format(T, name), function()
+         local x = name == 'Spatial' and image or volume
+         local span = { random(1, 3), random(1, 3), name ~= 'Spatial' and random(1, 3) or nil }
+         local pooling = nn[name .. 'MaxPooling'](unpack(span)):type(T)
+         local y = pooling:forward(x)
+         local unpooling = nn[name .. 'MaxUnpooling'](pooling):type(T)
+         if wrong then pooling.indices:view(-1)[random(1, y:nElement())] = ({ 0, 100000, -3 })[random(1, 3)] end
+         return unpooling:forward(y), unpooling:updateGradInput(y, torch.randn(x:size()):type(T))
+      end)
+   end
+   local pictures = images(T, inputs, 1, 9)
+   local connections, seeded = nn.tables.random(inputs, outputs, random(1, inputs)), torch.random(1000)
+   for _, name in ipairs{ 'SpatialConvolutionMap', 'SpatialFullConvolutionMap' } do
+      three_phases(('%s %s'):format(T, name), function()
+         torch.manualSeed(seeded)
+         return nn[name](connections, kw, kh, dw, dh):type(T)
+      end, pictures:sum() - pictures:sum() == 0 and pictures or torch.ones(inputs, 4, 5):type(T))
+   end
+   layer('SpatialAveragePooling', torch.randn(pictures:size()):type(T), kw, kh, dw, dh)
+   layer('SpatialAveragePooling', torch.randn(2, 3, random(9, 12), random(9, 12)):type(T), random(8, 9), random(1, 9),
+      random(1, 3), random(1, 3))
+   local around, below, with_border, seeded = random(0, 2), random(0, 2), random(1, 2) == 1, torch.random(1000)
+   for _, of_images in ipairs{ torch.randn(pictures:size()):type(T), pictures } do
+      three_phases(('%s SpatialAveragePooling with a border of %d x %d'):format(T, around, below), function()
+         torch.manualSeed(seeded)
+         local module = nn.SpatialAveragePooling(random(2, 5), random(2, 5), dw, dh, around, below):type(T)
+         if by_ceil then module:ceil() end
+         return with_border and module or module:setCountExcludePad()
+      end, of_images)
+   end
+   layer('VolumetricAveragePooling', torch.randn(volume:size()):type(T), kt, kw, kh, dt, dw, dh)
+   layer('VolumetricReplicationPadding', torch.randn(volume:size()):type(T), 1, pt, pw, 1, 0, 1)
+   layer('SpatialSubSampling', torch.randn(pictures:size()):type(T), inputs, kw, kh, dw, dh)
+   layer('SpatialSubSampling', pictures, random(1, 9) == 1 and inputs + 1 or inputs, kw, kh, dw, dh)
+   layer('SpatialDepthWiseConvolution', pictures, inputs, outputs, kw, kh, dw, dh, random(0, 2), random(0, 2))
+   local height, width = pictures:size(pictures:dim() - 1), pictures:size(pictures:dim())
+   layer('SpatialConvolutionLocal', pictures, inputs, outputs, width, height, math.min(kw, width), math.min(kh, height),
+      dw, dh, random(0, 1), random(0, 1))
+   local frames = matrix(T, random(2, 9), 4)
+   layer('TemporalSubSampling', frames, random(1, 9) == 1 and 5 or 4, kw, dw)
+   layer('TemporalRowConvolution', frames, 4, kw, dw)
+   local features_first, seeded = torch.randn(random(1, 3), 4, random(2, 9)):type(T), torch.random(1000)
+   three_phases(T .. ' TemporalRowConvolution, features first', function()
+      torch.manualSeed(seeded)
+      return nn.TemporalRowConvolution(4, kw, dw, true):type(T):noBias()
+   end, random(1, 2) == 1 and features_first or features_first[1])
+end
+
+return {
+   { name = 'pooling', types = h.REALS, run = pooling },
+   { name = 'volumes', types = h.REALS, run = volumes },
+}
