@@ -1,9 +1,11 @@
-"""Convolutions that PyTorch cannot run on images that lie channels last.
+"""Convolutions that PyTorch cannot run, or gets wrong, on images that lie channels last.
 
-oneDNN's convolution of such images (brgemm; in PyTorch 2.4, 2.11 and 2.13) calls a function that was
+oneDNN's convolution of such images (brgemm), in PyTorch 2.4 to 2.14 (not in 2.15), calls a function that was
 never made, and so ends the process, where the padding is so wide that a filter's tap steps over the whole
 image: to the left of it for one output, to the right of it for the next. That was seen with a bias, with a
-dilation, and across only. Tensors that are contiguous take another way.
+dilation, and across only. And where a stride leaves a single column of outputs, PyTorch 2.13 computes wrong
+numbers: in bfloat16 forward and of weights; in float32 of a single channel, whose images lie both ways.
+Tensors that are contiguous take another way.
 """
 
 from typing import Any
@@ -11,6 +13,17 @@ from typing import Any
 from torch import nn
 
 from nets.pair import pair
+
+
+def is_unsafe(kernel: int, stride: int, padding: int, dilation: int, outputs: int) -> bool:
+    """Returns whether a convolution with these sizes across, and so many columns of outputs, should not run
+    channels last."""
+    return may_step_over(kernel, stride, padding, dilation) or is_one_column(stride, outputs)
+
+
+def is_one_column(stride: int, outputs: int) -> bool:
+    """Returns whether all but the first of the windows across are left out by the stride."""
+    return stride > 1 and outputs == 1
 
 
 def may_step_over(kernel: int, stride: int, padding: int, dilation: int) -> bool:

@@ -11,7 +11,7 @@ from functools import partial
 
 import torch
 
-from nets.channels_last import may_step_over
+from nets.channels_last import is_unsafe
 from nets.engine.kernels import onednn
 from nets.engine.kernels.bilinear import BilinearConvolution
 from nets.engine.kernels.compiled import few_rows as compiled_few_rows
@@ -165,7 +165,7 @@ def _as_product(make: "Callable[[Memory], MatrixProduct]", shape: ConvolutionSha
 
 
 def _direct(shape: ConvolutionShape, phase: str) -> dict[str, ConvolutionMaker]:
-    if may_step_over(shape.kernel[1], shape.stride[1], shape.padding[1], dilation=1):
+    if is_unsafe(shape.kernel[1], shape.stride[1], shape.padding[1], 1, shape.out_size[1]):
         return {}
     found: dict[str, ConvolutionMaker] = {"direct": onednn.DirectConvolution}
     reversible = all(pad < kernel for pad, kernel in zip(shape.padding, shape.kernel, strict=True))

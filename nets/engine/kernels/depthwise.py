@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from nets.channels_last import may_step_over
+from nets.channels_last import is_unsafe
 from nets.engine.kernels.onednn import place
 
 aten = torch.ops.aten
@@ -44,20 +44,24 @@ class OperatorDepthwise:
 
     def __init__(self, geometry: DepthwiseGeometry) -> None:
         self._geometry = geometry
-        across = (
-            sizes[1] for sizes in (geometry.kernel, geometry.stride, geometry.padding, geometry.dilation)
-        )
-        self._contiguous = may_step_over(*across)
 
-    def _images(self, images: Tensor) -> Tensor:
-        """Shows images (N, H, W, C) as PyTorch takes them, in a layout in which it can run them."""
-        found = images.permute(0, 3, 1, 2)
-        return found.contiguous() if self._contiguous else found
+    def _images(self, images: Tensor, columns: int) -> Tensor:
+        """Shows images (N, H, W, C) as PyTorch takes them, in a layout in which it can run them.
+        ``columns``: of the output."""
+        found, g = images.permute(0, 3, 1, 2), self._geometry
+        unsafe = is_unsafe(g.kernel[1], g.stride[1], g.padding[1], g.dilation[1], columns)
+        return found.contiguous() if unsafe else found
 
     def forward(self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool) -> None:
         g = self._geometry
         found = F.conv2d(
-            self._images(x), weight, bias, g.stride, g.padding, g.dilation, groups=weight.shape[0]
+            self._images(x, out.shape[2]),
+            weight,
+            bias,
+            g.stride,
+            g.padding,
+            g.dilation,
+            groups=weight.shape[0],
         )
         place(found.permute(0, 2, 3, 1), relu, out)
 
@@ -78,8 +82,8 @@ class OperatorDepthwise:
     ) -> tuple[Tensor, ...]:
         g = self._geometry
         found: tuple[Tensor, ...] = aten.convolution_backward(
-            self._images(grad_out),
-            self._images(x),
+            self._images(grad_out, grad_out.shape[2]),
+            self._images(x, grad_out.shape[2]),
             weight,
             None,
             g.stride,

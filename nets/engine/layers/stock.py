@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn import Parameter
 
-from nets.channels_last import may_step_over, unsafe_convolution
+from nets.channels_last import is_unsafe
 from nets.engine.layers.layer import Layer, gradient_of
 from nets.engine.memory import Memory
 from nets.engine.trace import Operation, Slot, map_leaves
@@ -24,6 +24,8 @@ _CONVOLUTIONS: dict[Any, tuple[str, ...]] = {
         ("stride", "padding", "output_padding", "groups", "dilation"),
     ),
 }
+
+_DEFAULTS = {"stride": 1, "padding": 0, "dilation": 1}
 
 
 class StockLayer(Layer):
@@ -45,7 +47,7 @@ class StockLayer(Layer):
         self._leaves: list[Tensor] = []
         self._result = torch.empty(0)
         self._has_hook = bool(operation.hook)
-        self._contiguous = _wants_contiguous(operation)
+        self._contiguous = _wants_contiguous(operation, [*inputs, output])
         self._of_parameters: dict[Parameter, Tensor | None] = {}  # their gradients, where there is a hook
         if self._has_hook:
             self.fallback = f"PyTorch's autograd, because of a {operation.hook}"
@@ -119,18 +121,25 @@ class StockLayer(Layer):
         return "stock" if phase != WEIGHT_GRADIENT or self.has_parameters else ""
 
 
-def _wants_contiguous(operation: Operation) -> bool:
-    """Returns whether it may be, or contain, a convolution that is not safe channels last."""
+def _wants_contiguous(operation: Operation, values: list[Value]) -> bool:
+    """Returns whether it may be, or contain, a convolution that is not safe channels last. ``values``: its
+    inputs and output. A transposed one's input is what another's output is."""
     call: Any = operation.call
-    if isinstance(call, nn.Module):
-        # What a module of one's own does, which is here for a hook or an untraceable part, nobody knows.
-        own = not type(call).__module__.startswith("torch.nn.")
-        return own or bool(unsafe_convolution(call))
-    if call not in _CONVOLUTIONS:
+    if isinstance(call, nn.Conv2d | nn.ConvTranspose2d):
+        sizes = (call.kernel_size, call.stride, call.padding, call.dilation)
+    elif isinstance(call, nn.Module):
+        # What is in a module that is here whole, for a hook or an untraceable part, nobody knows.
+        whole = next(call.children(), None) is not None
+        return whole or not type(call).__module__.startswith("torch.nn.")
+    elif call in _CONVOLUTIONS:
+        given = operation.arguments("input", "weight", "bias", *_CONVOLUTIONS[call])
+        if isinstance(given["weight"], Slot):
+            return True
+        optional = (given.get(name, default) for name, default in _DEFAULTS.items())
+        sizes = (given["weight"].shape[2:], *optional)
+    else:
         return False
-    given = operation.arguments("input", "weight", "bias", *_CONVOLUTIONS[call])
-    weight, padding = given["weight"], given.get("padding", 0)
-    if isinstance(weight, Slot) or isinstance(padding, str):
-        return isinstance(weight, Slot)
-    sizes = (weight.shape[2:], given.get("stride", 1), padding, given.get("dilation", 1))
-    return may_step_over(*(pair(size)[1] for size in sizes))
+    if isinstance(sizes[2], str):  # "same" has no stride, "valid" no padding
+        sizes = (*sizes[:2], 0, sizes[3])
+    kernel, stride, padding, dilation = (pair(size)[1] for size in sizes)
+    return is_unsafe(kernel, stride, padding, dilation, min(value.shape[-1] for value in values))
