@@ -10,7 +10,8 @@ Tensors that are contiguous take another way.
 
 from typing import Any
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from nets.pair import pair
 
@@ -24,6 +25,11 @@ def is_unsafe(kernel: int, stride: int, padding: int, dilation: int, outputs: in
 def is_one_column(stride: int, outputs: int) -> bool:
     """Returns whether all but the first of the windows across are left out by the stride."""
     return stride > 1 and outputs == 1
+
+
+def contiguous(tensor: Tensor) -> Tensor:
+    """Returns a copy that PyTorch does not take for channels last: images of one channel may be both."""
+    return tensor.clone(memory_format=torch.contiguous_format)
 
 
 def may_step_over(kernel: int, stride: int, padding: int, dilation: int) -> bool:

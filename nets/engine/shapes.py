@@ -15,6 +15,26 @@ _FRESH_COLUMN_BYTES = 16 << 20
 _POSITIONS = 768  # at least, in a matrix product of columns: fewer would move a large weight too often
 
 
+Pair = tuple[int, int]
+
+
+def check_windows(
+    size: Pair, results: Pair, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair = (1, 1)
+) -> None:
+    """Raises ValueError where windows over images of ``size`` do not make so many ``results``: compiled code
+    goes by these numbers."""
+    for extent, made, taps, step, around, apart in zip(
+        size, results, kernel, stride, padding, dilation, strict=True
+    ):
+        sound = min(extent, taps, step, apart) > 0 <= around
+        # Rounded up: pooling in ceil mode may have one more.
+        if not sound or not 0 < made <= 1 - (taps * apart - apart + 1 - extent - 2 * around) // step:
+            raise ValueError(
+                f"no {results} windows of {kernel} with stride {stride}, padding {padding} and dilation "
+                f"{dilation} over images of {size}"
+            )
+
+
 @dataclass(frozen=True)
 class ConvolutionShape:
     """A 2-d convolution without groups or dilation, on (batch, height, width, channel) activations."""
@@ -27,6 +47,12 @@ class ConvolutionShape:
     stride: tuple[int, int]
     padding: tuple[int, int]
     dtype: torch.dtype
+
+    def check(self) -> None:
+        """Raises ValueError for sizes that no convolution has."""
+        if min(self.batch, self.in_channels, self.out_channels) < 1:
+            raise ValueError(f"{self.describe()}, batch {self.batch}: sizes must be positive")
+        check_windows(self.in_size, self.out_size, self.kernel, self.stride, self.padding)
 
     @cached_property
     def out_size(self) -> tuple[int, int]:

@@ -104,7 +104,8 @@ def candidates(
     split: bool = False,
 ) -> dict[str, KernelMaker]:
     """Ways to run one phase of a convolution, the plainest first. ``split``: float32 may be
-    multiplied as pairs of bfloat16, see :mod:`bf16x3`."""
+    multiplied as pairs of bfloat16, see :mod:`bf16x3`. Raises ValueError for a shape of no convolution."""
+    shape.check()
     found = _algorithms(shape, phase, for_inference, split)
     return {name: partial(make, shape) for name, make in found.items()}
 

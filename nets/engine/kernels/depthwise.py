@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from nets.channels_last import is_unsafe
+from nets.channels_last import contiguous, is_unsafe
 from nets.engine.kernels.onednn import place
 
 aten = torch.ops.aten
@@ -50,7 +50,7 @@ class OperatorDepthwise:
         ``columns``: of the output."""
         found, g = images.permute(0, 3, 1, 2), self._geometry
         unsafe = is_unsafe(g.kernel[1], g.stride[1], g.padding[1], g.dilation[1], columns)
-        return found.contiguous() if unsafe else found
+        return contiguous(found) if unsafe else found
 
     def forward(self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool) -> None:
         g = self._geometry

@@ -38,6 +38,7 @@ class Im2colGemm(Kernel):
         self.order = order
         self._product = MatrixProduct(library)
         self._by_tap = CachedWeight()
+        self._sums_windows = library == "compiled" and order == "tap" and windows.fits(shape)
 
     @property
     def adds(self) -> bool:
@@ -127,7 +128,7 @@ class Im2colGemm(Kernel):
     def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
         shape = self.shape
         matrix = self._matrix(weight)
-        if self._product.library == "compiled" and self.order == "tap" and windows.fits(shape):
+        if self._sums_windows:
             self._sum_windows(grad_out, matrix, grad_in)
             return
         cut = fresh_column_pieces(shape) if self._product.library == "onednn" else column_pieces(shape)

@@ -37,7 +37,8 @@ class AvgPool2d(Layer):
             pool.divisor_override,
         )
         kernel, stride, padding, _, counts_padding, divisor = self._options
-        self._compiled = _compiled(Averaging(kernel, stride, padding, counts_padding, divisor), output.dtype)
+        how = Averaging(kernel, stride, padding, counts_padding, divisor)
+        self._compiled = _compiled(how, inputs[0], output)
 
     @classmethod
     def recognises(cls, operation: Operation, inputs: Sequence[Value], output: Value) -> bool:
@@ -71,7 +72,8 @@ class GlobalAvgPool(Layer):
     ) -> None:
         super().__init__(operation, inputs, output, relu, memory)
         _, height, width, _ = inputs[0].image_shape
-        self._compiled = _compiled(Averaging((height, width), (1, 1), (0, 0), False, None), output.dtype)
+        how = Averaging((height, width), (1, 1), (0, 0), False, None)
+        self._compiled = _compiled(how, inputs[0], output)
 
     @classmethod
     def recognises(cls, operation: Operation, inputs: Sequence[Value], output: Value) -> bool:
@@ -96,9 +98,9 @@ class GlobalAvgPool(Layer):
 LAYERS = (AvgPool2d, GlobalAvgPool)
 
 
-def _compiled(how: Averaging, dtype: torch.dtype) -> CompiledAverages | None:
+def _compiled(how: Averaging, input: Value, output: Value) -> CompiledAverages | None:
     try:
-        return CompiledAverages(how, dtype)
+        return CompiledAverages(how, input.image_shape[1:3], output.image_shape[1:3], output.dtype)
     except NotCompiled:
         return None
 

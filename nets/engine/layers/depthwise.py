@@ -26,7 +26,9 @@ class DepthwiseConvolution(FoldingLayer):
         super().__init__(operation, inputs, output, relu, memory, (conv.weight, conv.bias))
         sizes = (conv.kernel_size, conv.stride, conv.padding, conv.dilation)
         self._geometry = DepthwiseGeometry(*map(pair, sizes))
-        self._kernel = depthwise(self._geometry, output.dtype)
+        self._kernel = depthwise(
+            self._geometry, inputs[0].image_shape[1:3], output.image_shape[1:3], output.dtype
+        )
 
     @classmethod
     def recognises(cls, operation: Operation, inputs: Sequence[Value], output: Value) -> bool:

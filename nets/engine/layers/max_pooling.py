@@ -23,7 +23,9 @@ class MaxPool2d(Layer):
     ) -> None:
         super().__init__(operation, inputs, output, relu, memory)
         assert isinstance(operation.call, nn.MaxPool2d)
-        self._pooling = max_pooling(operation.call, output.dtype)
+        self._pooling = max_pooling(
+            operation.call, inputs[0].image_shape[1:3], output.image_shape[1:3], output.dtype
+        )
         self.masks_gradient = self._pooling.masks_gradient
         self._places = torch.empty(0)
         self._relu_before = False

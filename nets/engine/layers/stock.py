@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn import Parameter
 
-from nets.channels_last import is_unsafe
+from nets.channels_last import contiguous, is_unsafe
 from nets.engine.layers.layer import Layer, gradient_of
 from nets.engine.memory import Memory
 from nets.engine.trace import Operation, Slot, map_leaves
@@ -65,7 +65,7 @@ class StockLayer(Layer):
         # concatenation) are written after it.
         images = [value.data.data for value in self.inputs]
         if self._contiguous:
-            images = [one.contiguous() for one in images]
+            images = [contiguous(one) for one in images]
         self._leaves = [one.requires_grad_() for one in images]
         by_index = dict(zip(operation.inputs, self._leaves, strict=True))
         with torch.enable_grad():
@@ -125,6 +125,7 @@ def _wants_contiguous(operation: Operation, values: list[Value]) -> bool:
     """Returns whether it may be, or contain, a convolution that is not safe channels last. ``values``: its
     inputs and output. A transposed one's input is what another's output is."""
     call: Any = operation.call
+    sizes: tuple[Any, ...]
     if isinstance(call, nn.Conv2d | nn.ConvTranspose2d):
         sizes = (call.kernel_size, call.stride, call.padding, call.dilation)
     elif isinstance(call, nn.Module):

@@ -53,7 +53,9 @@ def test_average_pooling_of_any_geometry(
     out = sliced(torch.full_like(exact, 5))
     with threads(count):
         how = Averaging(kernel, stride, padding, counts_padding, divisor)
-        CompiledAverages(how, dtype).forward(sliced(x), out, relu)
+        CompiledAverages(how, (size[1], size[2]), (exact.shape[1], exact.shape[2]), dtype).forward(
+            sliced(x), out, relu
+        )
     torch.testing.assert_close(out, exact.relu() if relu else exact)
     assert bool((beside(out) == 7).all())
 

@@ -166,7 +166,7 @@ def test_max_pooling_of_any_geometry(
     exact.backward(grad_out)
     assert leaf.grad is not None
 
-    pooling = CompiledMaxPooling(window, dtype)
+    pooling = CompiledMaxPooling(window, (size[1], size[2]), (exact.shape[1], exact.shape[2]), dtype)
     out, grad_in = sliced(torch.full_like(exact.detach(), 5)), sliced(torch.full_like(x, 5))
     places = torch.empty(exact.shape, dtype=pooling.places_dtype)
     with threads(count), torch.no_grad():
@@ -181,10 +181,10 @@ def test_max_pooling_of_any_geometry(
 @needs_compiler
 def test_a_window_in_the_padding_has_no_gradient() -> None:
     window = Window((2, 2), (1, 1), (1, 1), (3, 3), False)
-    pooling = CompiledMaxPooling(window, torch.float32)
+    pooling = CompiledMaxPooling(window, (2, 2), (1, 1), torch.float32)
     x, out, grad_in = torch.ones(1, 2, 2, 3), torch.empty(1, 1, 1, 3), torch.full((1, 2, 2, 3), 5.0)
     places = torch.empty(1, 1, 1, 3, dtype=torch.uint8)
-    pooling.forward(x[:, 2:], out, places, False)
+    pooling.forward(x, out, places, False)
     assert torch.equal(out, torch.full_like(out, -float("inf")))
     pooling.input_gradient(torch.ones(1, 1, 1, 3), x, places, grad_in)
     assert torch.equal(grad_in, torch.zeros_like(grad_in))
@@ -199,7 +199,7 @@ def test_gradients_of_max_pooling_that_are_stored_past_the_caches(
 ) -> None:
     generator = torch.Generator().manual_seed(channels)
     x = torch.randn(2, 9, 10, channels, generator=generator).to(dtype)
-    pooling = CompiledMaxPooling(Window((3, 3), (2, 1), (1, 1), (1, 1), False), dtype)
+    pooling = CompiledMaxPooling(Window((3, 3), (2, 1), (1, 1), (1, 1), False), (9, 10), (5, 10), dtype)
     found = []
     for size in (1 << 40, 0):
         monkeypatch.setattr("nets.engine.kernels.compiled.caches.second_cache", lambda size=size: size)
@@ -217,13 +217,13 @@ def test_gradients_of_max_pooling_that_are_stored_past_the_caches(
 @needs_compiler
 def test_what_pooling_is_not_compiled() -> None:
     with pytest.raises(NotCompiled, match="windows of 16 x 16"):
-        CompiledMaxPooling(Window((16, 16), (1, 1), (0, 0), (1, 1), False), torch.float32)
+        CompiledMaxPooling(Window((16, 16), (1, 1), (0, 0), (1, 1), False), (16, 16), (1, 1), torch.float32)
     plain = Window((2, 2), (2, 2), (0, 0), (1, 1), False)
     with pytest.raises(NotCompiled, match="float16"):
-        CompiledMaxPooling(plain, torch.float16)
+        CompiledMaxPooling(plain, (4, 4), (2, 2), torch.float16)
     x = torch.ones(1, 3, 4, 4).permute(0, 2, 3, 1)
     with pytest.raises(ValueError, match="must be neighbours"):
-        CompiledMaxPooling(plain, torch.float32).forward(
+        CompiledMaxPooling(plain, (4, 4), (2, 2), torch.float32).forward(
             x, torch.empty(1, 2, 2, 3), torch.empty(1, 2, 2, 3, dtype=torch.uint8), False
         )
 

@@ -303,7 +303,8 @@ def test_depthwise_convolutions_of_any_geometry(
         exact.detach().relu() if relu else exact.detach(),
         *torch.autograd.grad(exact, leaves, grad_out.double()),
     ]
-    for kernel_of in (CompiledDepthwise(geometry, dtype), OperatorDepthwise(geometry)):
+    compiled = CompiledDepthwise(geometry, (size[1], size[2]), (exact.shape[1], exact.shape[2]), dtype)
+    for kernel_of in (compiled, OperatorDepthwise(geometry)):
         out, grad_in = (sliced(torch.full(part.shape, 5.0, dtype=dtype)) for part in wanted[:2])
         with threads(count):
             kernel_of.forward(sliced(x), weight, bias, out, relu)
@@ -337,8 +338,10 @@ def test_depthwise_convolutions_in_blocks_of_outputs(
     geometry = DepthwiseGeometry((3, 3), (stride, stride), padding, (1, 1))
     exact = exactly(geometry, x, weight, bias)[0].detach()
     out = sliced(torch.full(exact.shape, 5.0))
+    rows_and_columns = (size[1], size[2]), (exact.shape[1], exact.shape[2])
     with threads(count):
-        CompiledDepthwise(geometry, torch.float32).forward(sliced(x), weight, bias, out, False)
+        kernel = CompiledDepthwise(geometry, *rows_and_columns, torch.float32)
+        kernel.forward(sliced(x), weight, bias, out, False)
     assert largest_error(out, exact) < 1e-5
     assert bool((beside(out) == 7).all())
 
@@ -363,7 +366,8 @@ def test_bfloat16_is_rounded_as_pytorch_rounds() -> None:
     x = every.view(1, 32, 64, 32)
     weight = torch.tensor([1.0, -0.37, 3e38, 1e-3]).repeat(8).to(torch.bfloat16)
     bias = torch.randn(32, generator=torch.Generator().manual_seed(0)).to(torch.bfloat16)
-    kernel = CompiledDepthwise(DepthwiseGeometry((1, 1), (1, 1), (0, 0), (1, 1)), torch.bfloat16)
+    geometry = DepthwiseGeometry((1, 1), (1, 1), (0, 0), (1, 1))
+    kernel = CompiledDepthwise(geometry, (32, 64), (32, 64), torch.bfloat16)
     out = torch.empty_like(x)
     kernel.forward(x, weight.view(32, 1, 1, 1), bias, out, False)
     exact = (x.float() * weight.float() + bias.float()).to(torch.bfloat16)

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from nets.engine.kernels.compiled import library
+from nets.engine.shapes import Pair, check_windows
 
 _SOURCE = Path(__file__).with_suffix(".c")
 
@@ -44,10 +45,12 @@ class Averaging(NamedTuple):
 
 
 class CompiledAverages:
-    """Raises :class:`library.NotCompiled` when made where there is no compiler, or for other dtypes than
-    float32, float64 and bfloat16."""
+    """``size`` and ``pooled_size`` are rows and columns of the images. Raises :class:`library.NotCompiled`
+    when made where there is no compiler, or for other dtypes than float32, float64 and bfloat16, and
+    ValueError for sizes that do not belong together."""
 
-    def __init__(self, how: Averaging, dtype: torch.dtype) -> None:
+    def __init__(self, how: Averaging, size: Pair, pooled_size: Pair, dtype: torch.dtype) -> None:
+        check_windows(size, pooled_size, *how[:3])
         self._library = compiled(dtype)
         self._how = how
 

@@ -21,6 +21,7 @@ from torch import Tensor
 from nets.engine.kernels.compiled import library
 from nets.engine.kernels.compiled.library import NotCompiled
 from nets.engine.kernels.depthwise import DepthwiseGeometry, DepthwiseKernel, OperatorDepthwise
+from nets.engine.shapes import Pair, check_windows
 from nets.engine.weights import CachedWeight
 
 _SOURCE = Path(__file__).with_suffix(".c")
@@ -60,10 +61,13 @@ _LEAST_UNITS = 4  # for each thread, whose sums are memory too
 class CompiledDepthwise:
     """Runs the phases as :class:`nets.engine.kernels.depthwise.DepthwiseKernel` says.
 
-    Raises :class:`NotCompiled` when made where there is no compiler.
+    ``size`` and ``out_size`` are rows and columns of the images. Raises :class:`NotCompiled` when made where
+    there is no compiler, ValueError for sizes that do not belong together.
     """
 
-    def __init__(self, geometry: DepthwiseGeometry, dtype: torch.dtype) -> None:
+    def __init__(self, geometry: DepthwiseGeometry, size: Pair, out_size: Pair, dtype: torch.dtype) -> None:
+        g = geometry
+        check_windows(size, out_size, g.kernel, g.stride, g.padding, g.dilation)
         self._library = compiled(dtype)
         self._geometry = geometry
         self._by_tap: CachedWeight[Tensor] = CachedWeight()
@@ -166,10 +170,11 @@ class _Phase:
     dilation: int
 
 
-def depthwise(geometry: DepthwiseGeometry, dtype: torch.dtype) -> DepthwiseKernel:
-    """Makes the kernel for images of ``dtype``: compiled code, or else PyTorch's operators."""
+def depthwise(geometry: DepthwiseGeometry, size: Pair, out_size: Pair, dtype: torch.dtype) -> DepthwiseKernel:
+    """Makes the kernel for images of ``size`` (rows, columns) and ``dtype``: compiled code, or else PyTorch's
+    operators."""
     try:
-        return CompiledDepthwise(geometry, dtype)
+        return CompiledDepthwise(geometry, size, out_size, dtype)
     except NotCompiled:
         return OperatorDepthwise(geometry)
 

@@ -10,6 +10,7 @@ from nets.engine.kernels.compiled import library
 from nets.engine.kernels.compiled.caches import passes_caches
 from nets.engine.kernels.compiled.library import NotCompiled
 from nets.engine.kernels.max_pooling import MaxPooling, OperatorMaxPooling, Window, window_of
+from nets.engine.shapes import Pair, check_windows
 
 _SOURCE = Path(__file__).with_suffix(".c")
 _PLACES = 255  # that a byte can number; 255 itself says that there is none
@@ -41,13 +42,16 @@ class _Job(ctypes.Structure):
 class CompiledMaxPooling:
     """Runs max-pooling as :class:`nets.engine.kernels.max_pooling.MaxPooling` says. ``places`` is contiguous.
 
-    Raises :class:`NotCompiled` when made where there is no compiler, and for windows of more than 255 places.
+    ``size`` and ``pooled_size`` are rows and columns of the images. Raises :class:`NotCompiled` when made
+    where there is no compiler, and for windows of more than 255 places; ValueError for sizes that do not
+    belong together.
     """
 
     places_dtype = torch.uint8
     masks_gradient = True
 
-    def __init__(self, window: Window, dtype: torch.dtype) -> None:
+    def __init__(self, window: Window, size: Pair, pooled_size: Pair, dtype: torch.dtype) -> None:
+        check_windows(size, pooled_size, *window[:4])
         if window.kernel[0] * window.kernel[1] > _PLACES:
             raise NotCompiled(f"no compiled pooling with windows of {window.kernel[0]} x {window.kernel[1]}")
         self._library = compiled(dtype)
@@ -82,11 +86,12 @@ class CompiledMaxPooling:
         library.run_on_all_threads(function, job)
 
 
-def max_pooling(pool: nn.MaxPool2d, dtype: torch.dtype) -> MaxPooling:
-    """Makes the kernel of ``pool`` for images of ``dtype``: compiled code, or else PyTorch's operators."""
+def max_pooling(pool: nn.MaxPool2d, size: Pair, pooled_size: Pair, dtype: torch.dtype) -> MaxPooling:
+    """Makes the kernel of ``pool`` for images of ``size`` (rows, columns) and ``dtype``: compiled code, or
+    else PyTorch's operators."""
     window = window_of(pool)
     try:
-        return CompiledMaxPooling(window, dtype)
+        return CompiledMaxPooling(window, size, pooled_size, dtype)
     except NotCompiled:
         return OperatorMaxPooling(window)
 
