@@ -38,7 +38,8 @@ def call(function: str, argument: Any, *, wrapper: Sequence[str] = ()) -> Any:
     """Returns the result of ``function`` ("module:name") called with ``argument`` in a new process.
 
     ``wrapper`` is a command that runs another one, such as ``perf stat``. A UserError of the function is
-    raised here; so is one when the process was killed. RuntimeError for what else went wrong there.
+    raised here; so is one when the process was killed, or a net ended it. RuntimeError for what else went
+    wrong there.
     """
     command = [*wrapper, sys.executable, "-m", __name__, function]
     done = subprocess.run(
@@ -58,7 +59,20 @@ def call(function: str, argument: Any, *, wrapper: Sequence[str] = ()) -> Any:
         raise KeyboardInterrupt
     if done.returncode == -signal.SIGKILL:
         raise OutOfDeviceMemoryError(f"the process of {function} was killed, most likely for lack of memory")
-    raise RuntimeError(f"the process of {function} ended with code {done.returncode}: {done.stderr.strip()}")
+    if "Traceback (most recent call last)" in done.stderr:
+        raise RuntimeError(
+            f"the process of {function} ended with code {done.returncode}: {done.stderr.strip()}"
+        )
+    raise UserError(f"the measuring process {_how(done.returncode)}{_last_line(done.stderr)}")
+
+
+def _how(code: int) -> str:
+    return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+
+
+def _last_line(stderr: str) -> str:
+    last = next((line.strip() for line in reversed(stderr.split("\n")) if line.strip()), "")
+    return f": {last[:300]}" if last else ""
 
 
 def _answer() -> int:

@@ -5,8 +5,11 @@ import errno
 import io
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import NoReturn
 
+from lua_compat.printable import printable
 from lua_compat.standard_streams import open_closed_streams, without_folder
 
 EXIT_LOST = 1
@@ -21,8 +24,7 @@ class UserError(Exception):
     exit_code = EXIT_USAGE
 
     def __init__(self, message: str) -> None:
-        # It may name what is in a file: nothing of that reaches the terminal but as text.
-        super().__init__("".join(each if each.isprintable() else ascii(each)[1:-1] for each in message))
+        super().__init__(printable(message))  # it may name what is in a file
 
 
 class OutOfDeviceMemoryError(UserError):
@@ -56,13 +58,18 @@ def run_command(program: str, command: Callable[[], int]) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        code = command()
+        with _ends_told(program):
+            code = command()
         sys.stdout.flush()
         if "stdout" not in closed or code != 0:
             return code
         code, message = EXIT_LOST, "standard output is closed: what was printed is lost"
     except UserError as error:
         code, message = error.exit_code, str(error)
+    except SystemExit as end:
+        if end.code in (None, 0, EXIT_USAGE):  # the parser's
+            raise
+        code, message = EXIT_USAGE, _ended_by(f"sys.exit({end.code!r})")
     except KeyboardInterrupt:
         code, message = EXIT_INTERRUPTED, "interrupted"
     except BrokenPipeError:  # the reader of our pipe went away (| head): nothing to say
@@ -79,3 +86,25 @@ def run_command(program: str, command: Callable[[], int]) -> int:
     if message:
         print(f"{program}: {message}", file=sys.stderr)
     return code
+
+
+def _ended_by(call: str) -> str:
+    return f"the program was ended by {call} in the code of the net: a net must return"
+
+
+@contextmanager
+def _ends_told(program: str) -> Iterator[None]:
+    """Has ``os._exit`` say that it was called: a net's own exit code would be taken for one of ours."""
+    end, own = os._exit, os.getpid()
+
+    def told(code: int) -> NoReturn:
+        if os.getpid() != own:  # a fork of multiprocessing
+            end(code)
+        print(f"{program}: {printable(_ended_by(f'os._exit({code!r})'))}", file=sys.stderr, flush=True)
+        end(EXIT_USAGE)
+
+    os._exit = told  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        os._exit = end

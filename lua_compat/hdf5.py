@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal, Union
 
 import numpy as np
 
+from lua_compat.printable import printable
 from lua_compat.t7.objects import LuaTable, Tensor
 from lua_compat.whole_file import replaced_when_whole
 
@@ -49,10 +50,7 @@ class HDF5Error(ValueError):
     """A file, or a place in it, is not as expected; the message, one line, names both."""
 
     def __init__(self, message: str) -> None:
-        # names in a file may hold anything
-        if not message.isprintable():
-            message = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in message)
-        super().__init__(message)
+        super().__init__(printable(message))  # names in a file may hold anything
 
 
 @contextmanager

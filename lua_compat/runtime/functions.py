@@ -4,6 +4,7 @@ A function is found when Lua first asks for it. PyTorch is loaded with the first
 than a second, and many a script computes everything in Lua.
 """
 
+import contextlib
 import re
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -12,6 +13,7 @@ from typing import Any
 from lua_compat.kernels import find_kernel, is_harmless, kernel_modules, sandboxed_kernels
 from lua_compat.kernels.strings import from_lua, to_lua
 from lua_compat.kernels.system import new_seed
+from lua_compat.printable import printable, printable_lines
 from lua_compat.runtime import pytorch
 from lua_compat.runtime.cuda import Cuda
 from lua_compat.runtime.pytorch import PyTorch
@@ -177,8 +179,12 @@ def _message(error: object) -> tuple[str, bool]:
     """Returns what Lua is told of a Python exception: its text, and whether it must not be caught."""
     if isinstance(error, Exception):
         text = _text(error)
-        # most texts hold bytes of Lua's already; what is not bytes becomes UTF-8
-        return text if text.isascii() or max(text) <= "\xff" else to_lua(text), False
+        if text.isascii() and text.isprintable():
+            return text, False
+        with contextlib.suppress(UnicodeError):  # most texts hold bytes of Lua's, others are text already
+            text = text.encode("latin-1").decode("utf-8")
+        # PyTorch's RuntimeErrors have lines; in others a line break is one of a file's names
+        return to_lua((printable_lines if isinstance(error, RuntimeError) else printable)(text)), False
     return type(error).__name__, True
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from lupa import luajit21
 
 from lua_compat.kernels.strings import to_lua
+from lua_compat.printable import printable_lines
 from lua_compat.runtime.errors import LuaError
 from lua_compat.runtime.functions import Functions
 from lua_compat.runtime.hash_seed import FIRST_SEED, fixed_hash_seed
@@ -228,7 +229,7 @@ class Runtime:
         finally:
             self._flush()
         if trouble is not None:
-            raise LuaError(trouble.encode("latin-1").decode("utf-8", "replace"))
+            raise LuaError(printable_lines(trouble.encode("latin-1").decode("utf-8", "replace")))
 
     def _flush(self) -> None:
         self._run("flush")

@@ -177,6 +177,22 @@ def test_what_a_file_holds_reaches_the_terminal_as_text(capsys: pytest.CaptureFi
     assert capsys.readouterr().err == "p: file: field a\\x1b[2Jb\\nc\\x7f\\ud800 of Zürich\n"
 
 
+@pytest.mark.parametrize("end", ["os._exit", "sys.exit"])
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_net_that_ends_the_program_is_said_to(end: str, processes: int, tmp_path: Path) -> None:
+    """Its own exit code, 3, would be taken for too little memory."""
+    (tmp_path / "ends.py").write_text(
+        "import os, sys\nfrom torch import nn\n\n"
+        f"class Ends(nn.Linear):\n    def forward(self, x):\n        {end}(3)\n\n"
+        "def net():\n    return Ends(4, 2)\n"
+    )
+    options = ["--input-size", "4", "--iter", "1", "--backend", "stock", "--processes", processes]
+    result = run_python(ROOT / "benchmark.py", "--net", f"{tmp_path}/ends.py:net", *options)
+    said = f"ended by {end}(3) in the code of the net" if processes == 1 else "ended with exit code 3"
+    assert result.returncode == 2
+    assert said in result.stderr and "Traceback" not in result.stderr
+
+
 def test_a_defect_of_ours_is_not_hidden() -> None:
     with pytest.raises(ZeroDivisionError):
         run_command("p", raising(ZeroDivisionError()))

@@ -38,8 +38,7 @@ def _read_numpy(path: str) -> Any:
 
 def _in_short(error: BaseException) -> str:
     """Returns the first line of a foreign message, cut where it is long."""
-    line = next(iter(str(error).splitlines()), type(error).__name__)
-    text = "".join(character if character.isprintable() else "?" for character in line)
+    text = next(iter(str(error).splitlines()), type(error).__name__)
     return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}..."
 
 

@@ -6,7 +6,6 @@ layers there are: it holds their options, too.
 
 import json
 import math
-import re
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -17,6 +16,7 @@ import torch
 from lua_compat.kernels.packages.extras import extra
 from lua_compat.kernels.results import Out
 from lua_compat.kernels.strings import from_lua, to_lua
+from lua_compat.printable import printable
 
 __all__ = ["caffe_read"]
 
@@ -242,10 +242,6 @@ def _layers(net: Any) -> Iterator[tuple[dict[str, Any], list[np.ndarray]]]:
         yield described, blobs[:2]
 
 
-def _checked_name(name: str) -> str:
-    return re.sub(r"[\x00-\x1f]", "?", name)
-
-
 def caffe_read(out: Out, prototxt: str, caffemodel: str) -> str:
     """Fills ``out`` (float) with the weights and biases of all layers, one after the other.
 
@@ -271,7 +267,7 @@ def caffe_read(out: Out, prototxt: str, caffemodel: str) -> str:
         except _Bad as problem:
             raise _Bad(f"{path}: {problem}") from None
     except _Bad as problem:
-        raise ValueError(to_lua(_checked_name(f"loadcaffe: {problem}"))) from None
+        raise ValueError(to_lua(printable(f"loadcaffe: {problem}"))) from None
     out.resize_(sum(len(numbers) for _, blobs in found for numbers in blobs))
     start = 0
     for described, blobs in found:

@@ -3,6 +3,11 @@ local type, tonumber, tostring, error, getinfo = type, tonumber, tostring, error
 local calls = require 'torch.core.calls'
 local errors = {}
 
+local function escaped(character) return ('\\%d'):format(character:byte()) end
+
+-- A text that may be a file's, as messages show it: line breaks and what else steers a terminal are Lua's escapes.
+function errors.shown(text) return (tostring(text):gsub('%c', escaped)) end
+
 errors.described = type -- class.typename, once there are classes
 
 local OURS = getinfo(1, 'S').source:match('^(.*/)core/[^/]*$') -- the folder of what Torch7 has in C

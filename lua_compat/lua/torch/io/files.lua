@@ -465,7 +465,7 @@ local DiskFile = kind('torch.DiskFile', function(name, mode, quiet)
    end
    if not stream then
       if quiet then return nil end
-      errors.raise(('cannot open <%s> in mode %s%s '):format(name, readable and 'r' or ' ', writable and 'w' or ''),
+      errors.raise(('cannot open <%s> in mode %s%s '):format(errors.shown(name), readable and 'r' or ' ', writable and 'w' or ''),
          'THDiskFile.c:673')
    end
    if writable and not name:find('^/proc/self/fd/') then python.note_written(name) end

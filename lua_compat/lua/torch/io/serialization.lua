@@ -3,6 +3,7 @@ local math = require('th.own').math
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
 local class = require 'torch.core.class'
+local errors = require 'torch.core.errors'
 local files = require 'torch.io.files'
 local tensors = require 'torch.tensor.tensor'
 local named_functions = require 'torch.core.named_functions'
@@ -82,7 +83,7 @@ local UPVALUES = {} -- stands for the list of a function's upvalues among the na
 local function place(names)
    local shown = {}
    for i, name in ipairs(names) do
-      if name ~= UPVALUES and names[i - 1] ~= UPVALUES then shown[#shown + 1] = tostring(name) end
+      if name ~= UPVALUES and names[i - 1] ~= UPVALUES then shown[#shown + 1] = errors.shown(name) end
    end
    return table.concat(shown, '.')
 end
@@ -125,7 +126,7 @@ local function write_torch_object(self, session, object, hook)
          if self:isWritableObject(value) then
             fields[key] = value
          else
-            print(('$ Warning: cannot write object field <%s> of <%s> %s'):format(key, name, place(session.names)))
+            print(('$ Warning: cannot write object field <%s> of <%s> %s'):format(errors.shown(key), name, place(session.names)))
          end
       end
       self:writeObject(fields, name, hook)
@@ -186,7 +187,7 @@ end
 local function load_function(bytecode)
    local f, problem = loadstring(bytecode)
    if f then return f, true end
-   io.stderr:write(('Warning: Failed to load function from bytecode: %s\n'):format(problem))
+   io.stderr:write(('Warning: Failed to load function from bytecode: %s\n'):format(errors.shown(problem)))
    return function() error('this function was saved by another Lua and could not be loaded: ' .. problem, 2) end, false
 end
 
@@ -227,7 +228,7 @@ local function read_torch_object(self, session, number)
       version, name = 0, text -- written before there were versions
    end
    local factory = torch.factory(name) -- scripts replace it, to load classes they do not have
-   if not factory then error(('unknown Torch class <%s>'):format(name), 0) end
+   if not factory then error(('unknown Torch class <%s>'):format(errors.shown(name)), 0) end
    local object = factory(self)
    if not session.force then session.read[number] = object end
    local read = method_of(object, 'read')
@@ -236,7 +237,7 @@ local function read_torch_object(self, session, number)
    elseif type(object) == 'table' then
       for key, value in pairs(self:readObject()) do object[key] = value end
    else
-      error(('Cannot load object class <%s>'):format(name), 0)
+      error(('Cannot load object class <%s>'):format(errors.shown(name)), 0)
    end
    return object
 end
