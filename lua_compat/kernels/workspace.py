@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 import torch
 
 from nets.engine.choice.effort import QUICK
-from nets.engine.choice.tuning import Tuner, cache_file
+from nets.engine.choice.times_file import cache_file
+from nets.engine.choice.tuning import Tuner
 from nets.engine.memory import Memory
 
 # Runs after which candidates are timed, which takes as long as about so many runs: a script that runs a net

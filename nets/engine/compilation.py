@@ -12,7 +12,8 @@ from torch.nn import Parameter
 from nets.engine.choice.effort import EFFORTS
 from nets.engine.choice.pieces import IMAGES_OF_PIECE, are_pieces, faster
 from nets.engine.choice.selection import Selection
-from nets.engine.choice.tuning import Tuner, cache_file
+from nets.engine.choice.times_file import cache_file
+from nets.engine.choice.tuning import Tuner
 from nets.engine.fusion import Fused, fuse, without_identities
 from nets.engine.kernels.compiled import bf16x3 as split_products
 from nets.engine.kernels.compiled import images

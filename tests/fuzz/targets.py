@@ -23,7 +23,8 @@ from lua_compat.kernels.packages.caffe import caffe_read
 from lua_compat.sandbox import STOPPED, Limits, Outcome
 from lua_compat.sandbox.result import read_outcome
 from nets.engine.choice.effort import QUICK
-from nets.engine.choice.tuning import VERSION, Tuner, machine_key
+from nets.engine.choice.times_file import VERSION
+from nets.engine.choice.tuning import Tuner, machine_key
 from tests.fuzz import package_files
 from tests.fuzz.mutation import mutated
 from tests.helpers import caffe_files, made_results

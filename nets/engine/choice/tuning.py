@@ -1,33 +1,20 @@
-"""Picks the fastest candidate by timing, and remembers the picks in a file of the user's cache folder.
+"""Picks the fastest candidate by timing, and remembers the picks in a file of the user's cache folder."""
 
-The file is a help, never a need: it may be deleted at any time, and one that is damaged, of another version,
-unwritable, or that somebody else could have written is as good as none. Writers replace it whole, so that two
-processes never see a torn one; what the other has added since is kept.
-"""
-
-import contextlib
 import hashlib
-import json
 import os
 import platform
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import torch
 
-try:
-    import fcntl
-except ImportError:  # not on Windows
-    fcntl = None  # type: ignore[assignment]
-
 from nets.engine.choice.effort import THOROUGH, Effort
 from nets.engine.choice.experience import Experience, Features
-from nets.engine.user_cache import make_folder, read_own, replace_whole, user_cache
+from nets.engine.choice.times_file import add_times, known_times
 
-VERSION = 11
 _SLOWER_IS_OUT = 1.3  # after its first timed run, a candidate this much slower than the best one is dropped,
 _SHORT = 1.0  # unless that run took less ms: then it may have been anything else
 _SECONDS_PER_CANDIDATE = 0.5
@@ -37,17 +24,11 @@ _REFINING_SECONDS = 2.0  # of one process, to time thoroughly what earlier ones 
 _ANY_DISTANCE = 1e9
 _UNKNOWN = float("inf")  # ms
 _DISTURBED = ", one thread on a busy machine"  # at the end of a key
-_MOST_BYTES = 64 << 20  # of the file
 _PRESSURE = Path("/proc/pressure/cpu")
 
 Prepare = Callable[[], Callable[[], None]]  # prepares a run and returns it
 Candidates = Mapping[str, Prepare]
 Cost = Callable[[str, float], float]  # of a candidate in a plan, whose run took so many ms
-
-
-def cache_file() -> Path:
-    """Returns the place of ``engine-tuning.json`` in the user's cache folder."""
-    return user_cache() / "engine-tuning.json"
 
 
 def machine_key() -> str:
@@ -97,7 +78,7 @@ class Tuner:
         self.effort = effort
         self._path = path
         self._machine = machine_key()
-        self._known = _read(path).get(self._machine, {}) if path else {}
+        self._known = known_times(path, self._machine) if path else {}
         self._new: dict[str, dict[str, float]] = {}
         self._experience = Experience()
         self._seconds = seconds
@@ -212,15 +193,8 @@ class Tuner:
 
     def save(self) -> None:
         """Adds this tuner's new timings to the file; says nothing where that cannot be done."""
-        if self._path is None or not self._new:
-            return
-        with contextlib.suppress(OSError):
-            make_folder(self._path.parent)
-            with _locked(self._path):
-                machines = _read(self._path)
-                machines[self._machine] = {**machines.get(self._machine, {}), **self._new}
-                text = json.dumps({"version": VERSION, "machines": machines}, indent=1)
-                replace_whole(self._path, text.encode())
+        if self._path is not None:
+            add_times(self._path, self._machine, self._new)
 
 
 def _time_on_one_thread(candidates: Candidates, effort: Effort) -> dict[str, float]:
@@ -291,45 +265,3 @@ def _seconds_waited() -> float:
         return int(_PRESSURE.read_text().partition("total=")[2].split()[0]) / 1e6
     except (OSError, ValueError, IndexError):
         return 0.0
-
-
-def _read(path: Path) -> dict[str, dict[str, dict[str, float]]]:
-    """Reads the timings, machine to key to candidate to ms; empty where the file is missing, damaged or of
-    another version."""
-    try:
-        content = json.loads(read_own(path, _MOST_BYTES) or b"")
-    except (ValueError, RecursionError):
-        return {}
-    if not isinstance(content, dict) or content.get("version") != VERSION:
-        return {}
-    machines = content.get("machines")
-    return machines if isinstance(machines, dict) and _well_formed(machines) else {}
-
-
-def _well_formed(machines: dict[str, object]) -> bool:
-    return all(
-        isinstance(keys, dict)
-        and all(isinstance(times, dict) and all(map(_is_time, times.values())) for times in keys.values())
-        for keys in machines.values()
-    )
-
-
-def _is_time(value: object) -> bool:
-    """Returns whether this is a number of milliseconds; infinite for what could not run."""
-    try:
-        return isinstance(value, int | float) and not isinstance(value, bool) and float(value) >= 0
-    except OverflowError:  # a whole number of hundreds of digits
-        return False
-
-
-@contextlib.contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Holds a lock file beside ``path``, where the system has such locks: readers need none."""
-    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    lock = os.open(path.with_suffix(".lock"), flags, 0o600)
-    try:
-        if fcntl is not None:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(lock)

@@ -17,7 +17,8 @@ from nets.engine import compile
 from nets.engine.choice.effort import QUICK, THOROUGH
 from nets.engine.choice.experience import Features
 from nets.engine.choice.selection import Trial
-from nets.engine.choice.tuning import VERSION, Question, Tuner, cache_file, machine_key
+from nets.engine.choice.times_file import VERSION, cache_file
+from nets.engine.choice.tuning import Question, Tuner, machine_key
 from nets.engine.kernels.bilinear import BilinearConvolution
 from nets.engine.kernels.winograd import winograd
 from nets.engine.shapes import ConvolutionShape
