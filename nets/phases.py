@@ -66,9 +66,10 @@ class AutogradPhases:
     full backward, and accGradParameters adds the gradients it has kept.
     """
 
-    def __init__(self, module: nn.Module) -> None:
+    def __init__(self, module: nn.Module, recorder: "MakeRecorder | None" = None) -> None:
+        """``recorder`` stands in for a module with parameters; by default :func:`recorder_of` makes it."""
         self.module = module
-        self._calls: list[_Call] = []
+        self._calls: list[Call] = []
         self._gradients: list[tuple[Tensor | None, ...]] | None = None
         self._input: Tensor | None = None
         self._graph_input: Tensor | None = None
@@ -86,7 +87,7 @@ class AutogradPhases:
         self._frozen = Frozen(module, [one for one in module.parameters() if one not in computed])
         for unit, _ in self._units:
             # An instance attribute, over the class's method until close().
-            setattr(unit, "forward", _recorder(unit, self._calls).forward)  # noqa: B010
+            setattr(unit, "forward", (recorder or recorder_of)(unit, self._calls).forward)  # noqa: B010
 
     def close(self) -> None:
         for unit, forward in self._units:
@@ -148,7 +149,7 @@ class AutogradPhases:
             for parameter, gradient in self._kept:
                 if gradient is not None and parameter.requires_grad:
                     # A copy: updateGradInput's own is needed for the next call, and hooks may change .grad.
-                    _accumulate(parameter, gradient.clone())
+                    add_gradient(parameter, gradient.clone())
                     run_after_accumulation(parameter)
 
     def _read_outside_units(self) -> list[Parameter]:
@@ -167,11 +168,11 @@ class AutogradPhases:
                 parameter.grad.zero_()
 
 
-class _Recorder(Protocol):
+class Recorder(Protocol):
     """Stands in for the forward of one module with parameters and notes each call of it."""
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs the module's own forward; appends one _Call."""
+        """Runs the module's own forward; appends one Call."""
 
     def accumulate(self, saved: Any, gradients: tuple[Tensor | None, ...]) -> None:
         """Adds the parameter gradients of one call, from what it saved and its outputs' gradients."""
@@ -184,10 +185,11 @@ class _Recorder(Protocol):
 
 
 # What a call leaves: its recorder, the edges to its outputs in the graph, what accumulate needs.
-_Call = tuple[_Recorder, tuple[GradientEdge, ...], Any]
+Call = tuple[Recorder, tuple[GradientEdge, ...], Any]
+MakeRecorder = Callable[[nn.Module, list[Call]], Recorder]
 
 
-def _edge(output: Tensor) -> GradientEdge:
+def edge_to(output: Tensor) -> GradientEdge:
     """Returns the edge to ``output`` in the graph, which stays the same when an in-place layer (ReLU)
     follows.
 
@@ -213,7 +215,7 @@ class _Direct:
 class _DirectConvolution(_Direct):
     """A Conv1d/2d/3d: its kernel in the graph, its parameter gradients by the kernel made for them."""
 
-    def __init__(self, module: Any, calls: list[_Call]) -> None:
+    def __init__(self, module: Any, calls: list[Call]) -> None:
         self._parameters = module._parameters
         self._calls = calls
         self._sizes = (module.stride, module.padding, module.dilation)
@@ -228,7 +230,7 @@ class _DirectConvolution(_Direct):
         weight, bias = self._parameters["weight"], self._parameters["bias"]
         output: Tensor = self._convolve(input, weight, bias, *self._sizes, self._groups)
         if output.requires_grad:  # not under no_grad
-            self._calls.append((self, (_edge(output),), (input, weight, bias)))
+            self._calls.append((self, (edge_to(output),), (input, weight, bias)))
         return output
 
     def accumulate(self, saved: Any, gradients: tuple[Tensor | None, ...]) -> None:
@@ -244,15 +246,15 @@ class _DirectConvolution(_Direct):
         )
         of_weight, of_bias = trained  # oneDNN computes the two together
         if of_weight:
-            _accumulate(weight, weight_gradient)
+            add_gradient(weight, weight_gradient)
         if of_bias:
-            _accumulate(bias, bias_gradient)
+            add_gradient(bias, bias_gradient)
 
 
 class _DirectLinear(_Direct):
     """A Linear: its weight gradient is added to ``.grad`` by the matrix product that computes it."""
 
-    def __init__(self, module: Any, calls: list[_Call]) -> None:
+    def __init__(self, module: Any, calls: list[Call]) -> None:
         self._parameters = module._parameters
         self._calls = calls
 
@@ -260,7 +262,7 @@ class _DirectLinear(_Direct):
         weight, bias = self._parameters["weight"], self._parameters["bias"]
         output = nn.functional.linear(input, weight, bias)
         if output.requires_grad:  # not under no_grad
-            self._calls.append((self, (_edge(output),), (input, weight, bias)))
+            self._calls.append((self, (edge_to(output),), (input, weight, bias)))
         return output
 
     def accumulate(self, saved: Any, gradients: tuple[Tensor | None, ...]) -> None:
@@ -275,13 +277,13 @@ class _DirectLinear(_Direct):
             else:
                 weight.grad.addmm_(rows.t(), inputs)
         if bias is not None and bias.requires_grad:
-            _accumulate(bias, rows.sum(0))
+            add_gradient(bias, rows.sum(0))
 
 
 class _OtherModule:
     """Any other module with parameters: each call of it runs on a graph of its own."""
 
-    def __init__(self, module: nn.Module, calls: list[_Call]) -> None:
+    def __init__(self, module: nn.Module, calls: list[Call]) -> None:
         self._name = type(module).__name__
         self._forward = module.forward
         self._parameters = list(module.parameters())
@@ -306,7 +308,7 @@ class _OtherModule:
         found = saved.parameter_gradients(self._parameters, gradients)
         for parameter, gradient in zip(self._parameters, found, strict=True):
             if gradient is not None:
-                _accumulate(parameter, gradient)
+                add_gradient(parameter, gradient)
 
 
 class _LocalGraph:
@@ -444,31 +446,32 @@ def _differentiable(output: Any, gradOutput: Any) -> tuple[list[Tensor], list[Te
     return [tensor for tensor, _ in pairs], [gradient for _, gradient in pairs]
 
 
-def _recorder(module: nn.Module, calls: list[_Call]) -> _Recorder:
-    if _convolves_plainly(module):
+def recorder_of(module: nn.Module, calls: list[Call]) -> Recorder:
+    """Returns what stands in for a module with parameters: its operation itself where that is known."""
+    if convolves_plainly(module):
         return _DirectConvolution(module, calls)
-    if type(module) is nn.Linear and _has_plain_parameters(module):
+    if type(module) is nn.Linear and has_plain_parameters(module):
         return _DirectLinear(module, calls)
     return _OtherModule(module, calls)
 
 
-def _has_plain_parameters(module: nn.Module) -> bool:
+def has_plain_parameters(module: nn.Module) -> bool:
     """Returns whether weight and bias are the module's own tensors, not computed from others (weight
     norm)."""
     return set(module._parameters) == {"weight", "bias"} and not hook_on(module)
 
 
-def _convolves_plainly(module: Any) -> bool:
+def convolves_plainly(module: Any) -> bool:
     """Returns whether it is a convolution that pads with a number of zeros on each side."""
     return (
         type(module) in (nn.Conv1d, nn.Conv2d, nn.Conv3d)
         and module.padding_mode == "zeros"
         and not isinstance(module.padding, str)
-        and _has_plain_parameters(module)
+        and has_plain_parameters(module)
     )
 
 
-def _accumulate(parameter: Tensor, gradient: Tensor) -> None:
+def add_gradient(parameter: Tensor, gradient: Tensor) -> None:
     if parameter.grad is None:
         parameter.grad = gradient
     else:

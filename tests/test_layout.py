@@ -40,6 +40,7 @@ HEAVY = {
     "safetensors",
     "sklearn",
     "torch",
+    "triton",
 }
 
 # Missing on some systems, or loaded ahead of the time when nothing more can be.

@@ -12,7 +12,7 @@ from convnet_benchmarks.results.load import load
 
 SCHEMA = "convnet-benchmarks/gpu/figures/1"
 # What the checks' results hold besides the machine's description.
-CHECKS = ("agreement", "plain_loop", "peaks", "training", "autotuning", "out_of_memory", "nccl")
+CHECKS = ("agreement", "plain_loop", "peaks", "training", "autotuning", "tune", "out_of_memory", "nccl")
 
 
 def collect(out: Path) -> dict[str, Any]:

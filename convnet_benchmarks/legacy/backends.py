@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.legacy.options import LegacyOptions
-from convnet_benchmarks.workload.backends import BACKENDS, GPU_SWITCHES, Backend
+from convnet_benchmarks.workload.backends import BACKENDS, GPU_BACKENDS, GPU_SWITCHES, Backend
 
 if TYPE_CHECKING:
     from torch import nn
@@ -21,10 +21,15 @@ def choose(options: LegacyOptions) -> Backend:
     for switch in ("cudnn", "ccn2"):
         if getattr(options, switch) and not options.cuda:
             raise UserError(f"option -{switch} true needs -cuda true")
-    if options.backend is not None and options.cuda:
-        raise UserError("option --backend is for the CPU; on a GPU use -convMM, -cudnn or -ccn2")
+    if options.cuda and options.backend not in (None, *GPU_BACKENDS):
+        accepted = f"{', '.join(GPU_BACKENDS)}, or -convMM, -cudnn or -ccn2"
+        raise UserError(f"option --backend {options.backend} is for the CPU; on a GPU {accepted}")
+    if options.experimental and not (options.cuda and options.backend == "auto"):
+        raise UserError("option --experimental: needs --cuda --backend auto")
     framework = "mm" if options.convMM else "direct"
-    if options.cuda:
+    if options.experimental:
+        backend = BACKENDS["auto-experimental"]
+    elif options.cuda and options.backend is None:
         backend = GPU_SWITCHES["ccn2" if options.ccn2 else "cudnn" if options.cudnn else framework]
     else:
         backend = BACKENDS[options.backend or framework]

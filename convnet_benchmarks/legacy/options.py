@@ -16,7 +16,7 @@ from argparse_dataclass import ArgumentParser
 from convnet_benchmarks.errors import UserError, unknown
 from convnet_benchmarks.options.parser import OneLineParser, ShowVersion
 from convnet_benchmarks.options.types import input_size, natural, positive, seconds, seed, thread_count
-from convnet_benchmarks.workload.backends import LEGACY_BACKENDS
+from convnet_benchmarks.workload.backends import GPU_BACKENDS, LEGACY_BACKENDS
 from convnet_benchmarks.workload.devices import DTYPES
 
 # Field types are read by argparse-dataclass at run time, so this module must not postpone annotations.
@@ -114,11 +114,18 @@ class LegacyOptions:
         "backend",
         None,
         str,
-        "kernels on the CPU instead of -convMM's: auto times all of them on every layer and phase and "
-        "keeps the fastest; stock is PyTorch's autograd",
+        "kernels instead of -convMM's: auto times them on every layer and phase and keeps the fastest; "
+        f"stock is PyTorch's autograd; on a GPU {' or '.join(GPU_BACKENDS)}",
         legacy=False,
         metavar="|".join(LEGACY_BACKENDS),
         choices=LEGACY_BACKENDS,
+    )
+    experimental: Switch = _option(
+        "experimental",
+        False,
+        _switch,
+        "--backend auto on a GPU may also take kernels and CUDA graphs that no run on a card has proven",
+        legacy=False,
     )
     tuning: str = _option(
         "tuning",

@@ -97,7 +97,7 @@ def prepare(options: LegacyOptions) -> Workload:
     if options.threads is not None:
         torch.set_num_threads(options.threads)
     dtype = getattr(torch, options.dtype)
-    if backend.engine:
+    if backend.engine and device.type == CPU:
         from nets.engine import compile_ahead
 
         compile_ahead(on_meta, backend.engine, dtype, shape)  # while the net is made

@@ -11,11 +11,12 @@ class UnsupportedError(Exception):
 
 @dataclass(frozen=True)
 class Backend:
-    """One choice of kernels: PyTorch's with some switches, or the CPU engine's (``engine``: its backend).
+    """One choice of kernels: PyTorch's with some switches, or an engine's (``engine``: its backend).
 
-    Where the engine cannot run a net, the switches are those that come closest to it in PyTorch. ``runtime``:
-    another library that runs the net instead, in inference only. ``fuses``: whether the engine or such a
-    library may join operations. ``bf16x3``: whether the engine may multiply float32 as pairs of bfloat16.
+    Where the CPU engine cannot run a net, the switches are those that come closest to it in PyTorch.
+    ``runtime``: another library that runs the net instead, in inference only. ``fuses``: whether the engine
+    or such a library may join operations. ``bf16x3``: whether the engine may multiply float32 as pairs of
+    bfloat16. ``experimental``: whether the GPU engine may use what no run on a card has proven.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Backend:
     runtime: str = ""
     fuses: bool = True
     bf16x3: bool = False
+    experimental: bool = False
 
     def why_not_on(self, device_type: str) -> str:
         """Returns why the backend cannot run on ``cpu`` or ``cuda``; empty where it can."""
@@ -61,7 +63,14 @@ BACKENDS = _named(
     Backend("channels-last", "stock, tensors laid out NHWC", _BOTH, channels_last=True),
     Backend("compile", "torch.compile (needs a C++ compiler; Triton on a GPU)", _BOTH, compiled=True),
     Backend("cuda-graph", "stock, all of a pass issued at once as a CUDA graph", (CUDA,), graph=True),
-    _on_engine("auto", "the fastest kernel for each layer and phase"),
+    Backend("auto", "the fastest kernel for each layer and phase", _BOTH, engine="auto", nnpack=False),
+    Backend(
+        "auto-experimental",
+        "auto, also by kernels and CUDA graphs that no run on a card has proven",
+        (CUDA,),
+        engine="auto",
+        experimental=True,
+    ),
     _on_engine("mm", "im2col and matrix product", onednn=False),
     _on_engine("direct", "oneDNN direct convolution"),
     _on_engine("winograd", "Winograd convolution where it applies"),
@@ -81,6 +90,8 @@ BACKENDS = _named(
 
 # What --backend of the legacy scripts takes: the engine's, and PyTorch's own.
 LEGACY_BACKENDS = (*(name for name, backend in BACKENDS.items() if backend.engine == name), "stock")
+
+GPU_BACKENDS = tuple(name for name in LEGACY_BACKENDS if CUDA in BACKENDS[name].devices)
 
 # What the legacy switches (-convMM, -cudnn, -ccn2) select on a GPU; the names are those of the switches.
 GPU_SWITCHES = _named(

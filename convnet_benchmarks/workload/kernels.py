@@ -66,6 +66,9 @@ def open_kernels(
             raise UnsupportedError(f"backend {backend.name} runs inference only")
         yield Opened(open_runtime(backend, module, input))
         return
+    if backend.engine and input.device.type == "cuda":
+        yield from _on_gpu_engine(backend, module, input, training, tuning_seconds, told)
+        return
     if backend.engine:
         import nets.engine
 
@@ -139,6 +142,31 @@ def phase_steps(phases: "Phases", input: "Tensor") -> dict[str, Callable[[], obj
         "updateGradInput": lambda: phases.updateGradInput(input, output),
         "accGradParameters": lambda: phases.accGradParameters(input, output),
     }
+
+
+def _on_gpu_engine(
+    backend: Backend,
+    module: "nn.Module",
+    input: "Tensor",
+    training: bool,
+    tuning_seconds: float | None,
+    told: Callable[[int, int], None] | None,
+) -> Iterator[Opened]:
+    import nets.gpu_engine
+
+    with (
+        framework_switches(backend),
+        nets.gpu_engine.compile(
+            module,
+            input,
+            experimental=backend.experimental,
+            inference=not training,
+            tuning_seconds=tuning_seconds,
+            told=told,
+        ) as phases,
+    ):
+        infer = partial(phases.infer, input)
+        yield Opened(infer, phases if training else None, phases.report(), phases.captured)
 
 
 def _on_autograd(backend: Backend, module: "nn.Module", input: "Tensor", note: str) -> Iterator[Opened]:

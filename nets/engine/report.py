@@ -41,14 +41,15 @@ class LayerReport:
 class Report:
     """``compiled``: who compiled the C code that layers may run, or why there is none; empty for "stock".
 
-    ``roof``: what the layers' parts are of, where they have been measured.
+    ``roof``: what the layers' parts are of, where they have been measured. ``memory``: None on a GPU, whose
+    memory is PyTorch's.
     """
 
     backend: str
     dtype: str
     threads: int
     layers: tuple[LayerReport, ...]
-    memory: MemoryReport
+    memory: MemoryReport | None
     compiled: str
     roof: Roof | None = None
 

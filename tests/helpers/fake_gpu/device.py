@@ -178,6 +178,12 @@ class Device:
 
     manual_seed_all = manual_seed
 
+    def get_rng_state(self, device: Any = None) -> torch.Tensor:
+        return torch.get_rng_state()  # the CPU's draws the numbers
+
+    def set_rng_state(self, state: torch.Tensor, device: Any = None) -> None:
+        torch.set_rng_state(state)
+
     def current_stream(self, device: Any = None) -> Stream:
         return self._stream
 

@@ -1,0 +1,18 @@
+"""The part ``tune``: the GPU engine's ways for each layer, and whole nets beside a plain loop."""
+
+from benchmarks.gpu.step import Setting, Step, check
+
+# The nets that take longest first: what they compile serves the others.
+_CHOICES = (
+    "overfeat_fast",
+    "vgg_a",
+    "alexnet_owt",
+    "resnet50_v1",
+    "googlenet",
+    "one sample",
+    "TF32 and bfloat16",
+)
+
+
+def steps(setting: Setting) -> list[Step]:
+    return [check("tune", setting, choice, seconds=60.0) for choice in _CHOICES]

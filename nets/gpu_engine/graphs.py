@@ -1,0 +1,78 @@
+"""The three phases as CUDA graphs: the host issues each as one call."""
+
+import torch
+from torch import Tensor, nn
+
+from nets.gpu_engine.state import Watched
+from nets.phases import Phases
+
+_WARM_PASSES = 2  # what is made or chosen in the first passes must be there before the capture
+
+
+class GraphPhases:
+    """Replays the phases of ``phases``, captured for inputs of ``input``'s shape.
+
+    The passes that this takes leave gradients and running statistics. Raises RuntimeError where the phases do
+    something that cannot be captured.
+    """
+
+    def __init__(self, phases: Phases, module: nn.Module, input: Tensor) -> None:
+        self._phases = phases
+        self._input = input.clone(memory_format=torch.preserve_format)
+        phases.zeroGradParameters()
+        aside = torch.cuda.Stream(input.device)
+        aside.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(aside):
+            for _ in range(_WARM_PASSES):
+                output = phases.updateOutput(self._input)
+                phases.updateGradInput(self._input, output)
+                phases.accGradParameters(self._input, output)
+            self._grad_output = torch.zeros_like(output)
+        torch.cuda.current_stream().wait_stream(aside)
+        del output
+        self._forward, self._input_gradient, self._weight_gradient = (
+            torch.cuda.CUDAGraph() for _ in range(3)
+        )
+        with torch.cuda.graph(self._forward):
+            self._output = phases.updateOutput(self._input)
+        pool = self._forward.pool()
+        with torch.cuda.graph(self._input_gradient, pool=pool):
+            self._grad_input = phases.updateGradInput(self._input, self._grad_output)
+        with torch.cuda.graph(self._weight_gradient, pool=pool):
+            phases.accGradParameters(self._input, self._grad_output)
+        self._gradients = [(one, one.grad) for one in module.parameters() if one.grad is not None]
+        self._watched = Watched(module)
+
+    def outdated(self) -> bool:
+        """Returns whether the module's memory or modes are not those that the graphs work with."""
+        return self._watched.changed()
+
+    def updateOutput(self, input: Tensor) -> Tensor:
+        self._input.copy_(input)
+        self._forward.replay()
+        return self._output
+
+    def updateGradInput(self, input: Tensor, gradOutput: Tensor) -> Tensor:
+        self._grad_output.copy_(gradOutput)
+        self._input_gradient.replay()
+        return self._grad_input
+
+    def accGradParameters(self, input: Tensor, gradOutput: Tensor) -> None:
+        # The graph adds to gradients of its own where somebody has put others in their place.
+        replaced = []
+        for parameter, own in self._gradients:
+            if parameter.grad is not own:
+                if parameter.grad is None:
+                    parameter.grad = own.zero_()
+                else:
+                    own.copy_(parameter.grad)
+                    replaced.append((parameter.grad, own))
+        self._weight_gradient.replay()
+        for given, own in replaced:
+            given.copy_(own)
+
+    def zeroGradParameters(self) -> None:
+        self._phases.zeroGradParameters()
+
+    def close(self) -> None:
+        self._phases.close()

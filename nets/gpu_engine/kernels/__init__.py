@@ -1,0 +1,1 @@
+"""Kernels in Triton: float32 convolutions and matrix products on tensor cores."""
