@@ -12,7 +12,7 @@ _LONGEST, _WIDEST = 11_000, 160
 # What test suites say at their end.
 _OUTCOME = re.compile(
     r"Completed \d+ asserts|\[(ERROR|FAIL)\]$|\b\d+ passed|^(FAILED|ERROR) |; losses differ by|TOTAL:"
-    r"|^ModelType|\[100%\]"
+    r"|^ModelType|moyen|\[100%\]"
 )
 _COLORS = re.compile(r"\x1b\[[0-9;]*m")
 STATUSES = (OK, FAILED, TIMED_OUT, SKIPPED, NOT_STARTED)

@@ -55,9 +55,8 @@ def original_scripts(setting: Setting) -> list[Step]:
         found.append(_th(f"th {file} {words}", original / file, words=given))
     winner = winners / "benchmark.lua"  # it takes no options
     small = (str(_CHECKS / "one_sample.lua"), "benchmark.lua")
-    step = _th("th imagenet_winners/benchmark.lua", winner, words=setting.sized((str(winner),), small))
-    found.append(replace(step, variables=setting.sized({}, {"FAKE_GPU_MIB": "4096"})))
-    return found
+    found.append(_th("th imagenet_winners/benchmark.lua", winner, words=setting.sized((str(winner),), small)))
+    return [replace(step, variables=setting.sized({}, {"FAKE_GPU_MIB": "4096"})) for step in found]
 
 
 def _th(title: str, file: Path, *, words: tuple[str, ...]) -> Step:
