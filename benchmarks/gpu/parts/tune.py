@@ -15,4 +15,6 @@ _CHOICES = (
 
 
 def steps(setting: Setting) -> list[Step]:
-    return [check("tune", setting, choice, seconds=60.0) for choice in _CHOICES]
+    """Returns a step for each net, in float32, and two for all of them."""
+    tune = [check("tune", setting, choice, seconds=60.0) for choice in _CHOICES]
+    return [check("machine", setting, seconds=20.0), *tune]
