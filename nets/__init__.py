@@ -4,10 +4,11 @@ Other folders called ``nets`` on Python's path, such as one of the user's, add t
 where both have a module of the same name, this project's is the one that is imported.
 """
 
+import os
 import sys
-from pathlib import Path
 
-_ours = Path(__path__[0]).resolve()
+_ours = os.path.realpath(__path__[0])
 # (An entry without one is not made absolute, which raises where the working folder has been deleted.)
-_others = (Path(entry).resolve() / "nets" for entry in sys.path if Path(entry, "nets").is_dir())
-__path__ += [str(folder) for folder in _others if folder != _ours]
+_folders = (os.path.join(entry, "nets") for entry in sys.path)
+_others = (os.path.realpath(folder) for folder in _folders if os.path.isdir(folder))
+__path__ += [folder for folder in _others if folder != _ours]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from convnet_benchmarks.errors import UserError, did_you_mean
 from convnet_benchmarks.workload.author_errors import described
 from convnet_benchmarks.workload.torch7_models import is_t7_file, load_module, without_lua_files
-from lua_compat.name_of_nets import working_directory_first
+from lua_compat.name_of_nets import WorkingDirectoryFirst
 from nets import registry
 from nets.net import Net
 
@@ -113,7 +113,7 @@ def _torch7_model(file: str, place: str | None, option: str, lua: Sequence[str])
 def _function(module: str, name: str, option: str, theirs: dict[str, ModuleType]) -> Callable[[], Any]:
     """Returns the function ``name`` of a module that can be imported from here, or of a .py file."""
     try:
-        with working_directory_first(theirs):
+        with WorkingDirectoryFirst(theirs):
             imported = _from_file(module) if module.endswith(".py") else importlib.import_module(module)
     except (Exception, SystemExit) as error:  # whatever the author's code raises
         raise UserError(f"option {option}: cannot import '{module}': {described(error)}") from None
@@ -152,7 +152,7 @@ def _call(function: Callable[[], Any], name: str, option: str, theirs: dict[str,
     from torch import nn
 
     try:
-        with working_directory_first(theirs):
+        with WorkingDirectoryFirst(theirs):
             module = function()
     except (Exception, SystemExit) as error:  # whatever the author's code raises
         raise UserError(f"option {option}: {name}() failed: {described(error)}") from None

@@ -67,6 +67,14 @@ def test_both_in_one_program(folder: Path) -> None:
         assert run(folder, "-c", program) == "7 <class 'nets.net.Net'>\n"
 
 
+def test_little_is_loaded_before_a_command_takes_over_ctrl_c() -> None:
+    """Until then, Ctrl-C would end in Python's traceback."""
+    for module in ("lua_compat.__main__", "convnet_benchmarks.__main__"):
+        program = f"import sys, {module}; print(*sys.modules)"
+        loaded = set(run_python("-S", "-c", program).stdout.split())
+        assert module in loaded and not {"pathlib", "tempfile", "contextlib", "re", "typing"} & loaded
+
+
 def test_a_single_file_called_nets(tmp_path: Path) -> None:
     (tmp_path / "nets.py").write_text("from torch import nn\n\ndef small():\n    return nn.Linear(8, 2)\n")
     program = (

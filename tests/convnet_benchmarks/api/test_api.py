@@ -88,10 +88,10 @@ def test_results_are_kept_read_and_compared(measured: Any, tmp_path: Path) -> No
     with pytest.raises(UserError, match="only one result is given"):
         cb.compare(measured)
     with pytest.raises(UserError, match=r"compare: an int is no result; accepted: results, or the path"):
-        cb.compare(measured, 5)
+        cb.compare(measured, 5)  # type: ignore[arg-type]
     for margin in (-1, 2, "2 %", float("nan")):
         with pytest.raises(UserError, match=r"margin is .*; accepted: a number from 0 to less than 1"):
-            cb.compare(measured, again, margin=margin)
+            cb.compare(measured, again, margin=margin)  # type: ignore[arg-type]
     other = cb.benchmark(nn.Linear(2, 3), (4, 2), seconds=0.02)
     with pytest.raises(UserError, match="share no measurement"):
         cb.compare(measured, other)
@@ -108,7 +108,7 @@ def test_a_chart_of_the_report(tmp_path: Path) -> None:
     points = [made_results.point("alexnet", batch, 10.0 * batch) for batch in (1, 2, 8)]
     results = cb.load(made_results.write(tmp_path / "sweep.jsonl", *points))
     for given in (results, str(tmp_path / "sweep.jsonl"), [results, tmp_path / "sweep.jsonl"]):
-        figure = cb.chart(given)
+        figure = cb.chart(given)  # type: ignore[arg-type]
         assert figure.axes and figure.get_suptitle()
     for wrong, message in (
         (None, "None is no result"),
@@ -118,7 +118,7 @@ def test_a_chart_of_the_report(tmp_path: Path) -> None:
         (tmp_path / "none.jsonl", "none.jsonl: No such file or directory"),
     ):
         with pytest.raises(UserError, match=message):
-            cb.chart(wrong)
+            cb.chart(wrong)  # type: ignore[arg-type]
     with pytest.raises(UserError, match=r"unknown plot 'pie'; accepted: .*throughput_batch"):
         cb.chart(results, "pie")
     with pytest.raises(UserError, match="nothing in these results for 'roofline'"):
@@ -157,4 +157,22 @@ def test_names_of_the_package() -> None:
     assert cb.__version__
     assert set(cb.__all__) == {"__version__", "benchmark", "load", "compare", "chart"}
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        cb.nothing  # noqa: B018
+        cb.nothing  # type: ignore[attr-defined]  # noqa: B018
+
+
+@pytest.mark.slow
+def test_a_type_checker_knows_the_functions(tmp_path: Path) -> None:
+    (tmp_path / "uses.py").write_text(
+        "import convnet_benchmarks as cb\nfrom torch import nn\n"
+        "cb.benchmark(nn.Linear(2, 3), (4, 2))\n"
+        'cb.benchmark(nn.Linear(2, 3), "nonsense", secs=3)\n'
+        "cb.load(5)\ncb.nothing\n"
+    )
+    options = ["--strict", "--follow-imports=silent", "--cache-dir", tmp_path / "cache"]
+    result = run_python("-m", "mypy", *options, "uses.py", cwd=tmp_path)
+    found = [
+        (line.split(":")[1], line.rpartition("[")[2])
+        for line in result.stdout.splitlines()
+        if "error:" in line
+    ]
+    assert found == [("4", "call-arg]"), ("4", "arg-type]"), ("5", "arg-type]"), ("6", "attr-defined]")]
