@@ -172,6 +172,7 @@ def _text(error: Exception) -> str:
         return f"$ Torch: not enough memory: you tried to allocate {int(asked[1]) >> 30}GB. Buy new RAM!"
     if isinstance(error, ZeroDivisionError) or text == "ZeroDivisionError":
         return "division by zero"
+    text = re.sub(r" at 0x[0-9a-f]+", "", text)  # where a Python object lies is nothing to a script
     return re.sub(r"^\"\w+\" not implemented for '(\w+)'$", r"not implemented for tensors of type \1", text)
 
 

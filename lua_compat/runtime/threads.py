@@ -27,6 +27,9 @@ FIRST_NUMBER = 1 << 40
 # How long what was printed may take to reach a file or pipe before the process is ended nevertheless.
 _FLUSH_SECONDS = 1.0
 
+# Of C, for a thread: lua/th/c_stack.lua counts on it, and not every system gives that much.
+_STACK_BYTES = 8 << 20
+
 Point = TypeVar("Point", bound=MeetingPoint)
 _KINDS: dict[str, type[MeetingPoint]] = {"Mutex": Mutex, "Condition": Condition, "Queue": Queue}
 
@@ -186,7 +189,11 @@ class Crew:
         )
         with self._lock:
             self._threads[number] = thread
-        thread.start()
+            before = threading.stack_size(_STACK_BYTES)
+            try:
+                thread.start()
+            finally:
+                threading.stack_size(before)
         return number
 
     def _work(self, new_state: NewState, code: str, cores: int) -> None:

@@ -1,13 +1,13 @@
 -- Torch7's LuaJIT is built with LuaJIT's option for Lua 5.2 (LUAJIT_ENABLE_LUA52COMPAT), the one that runs here is
 -- not: these files make up for it. Called by th/boot.lua with the folder of our Lua packages, before anything that
--- takes a function of Lua's library for itself.
-local folder = ...
+-- takes a function of Lua's library for itself, and the function of th/c_stack.lua that gsub asks.
+local folder, has_room = ...
 local loadfile, assert = loadfile, assert
 
 local function part(name, ...) return assert(loadfile(folder .. '/dialect/' .. name .. '.lua'))(...) end
 
 local call_method = part 'method'
-part('library', call_method)
+part('library', call_method, has_room)
 part 'halves'
 part 'processes'
 part 'running'

@@ -1,7 +1,7 @@
 -- What Lua's library does otherwise where LuaJIT is built with its option for Lua 5.2, as Torch7 builds it. An error
 -- is left to LuaJIT's own function, in a tail call: it then names the function and the line as if it had been called.
--- Called with the function of dialect/method.lua.
-local call_method = ...
+-- Called with the function of dialect/method.lua and that of th/c_stack.lua.
+local call_method, has_room = ...
 local type, error, rawget, select, unpack = type, error, rawget, select, unpack
 local metatable_of, getfenv, setfenv = debug.getmetatable, debug.getfenv, debug.setfenv
 local next, loaded = next, package.loaded
@@ -36,7 +36,7 @@ table.unpack = unpack
 
 -- Strings: nothing is found behind the end, not even nothing.
 
-local plain_find, plain_match = string.find, string.match
+local plain_find, plain_match, plain_gsub = string.find, string.match, string.gsub
 
 function string.find(text, pattern, start, plain)
    if type(start) == 'number' and type(text) == 'string' and type(pattern) == 'string' and start > #text + 1 then
@@ -50,6 +50,14 @@ function string.match(text, pattern, start)
       return nil
    end
    return plain_match(text, pattern, start)
+end
+
+-- gsub without an end within its callbacks is an error; LuaJIT's own ends the process.
+function string.gsub(...)
+   local _, _, replacement = ...
+   local kind = type(replacement)
+   if (kind == 'function' or kind == 'table') and not has_room() then error('C stack overflow', 2) end
+   return plain_gsub(...)
 end
 
 -- Packages

@@ -4,7 +4,7 @@
 local find, pytorch_is_loaded, folder, script_arguments = ...
 
 local raw_pcall, raw_xpcall, raw_resume = xpcall, xpcall, coroutine.resume -- raw_pcall has a handler, too
-local raw_wrap, running, setmetatable = coroutine.wrap, coroutine.running, setmetatable
+local raw_wrap, setmetatable = coroutine.wrap, setmetatable
 local type, error, tostring = type, error, tostring
 local metatable_of = debug.getmetatable
 local PYTHON_OBJECT = metatable_of(python.none)
@@ -28,6 +28,10 @@ local functions = setmetatable({}, { __index = function(self, name)
    return f
 end })
 shared.functions = functions
+
+local c_stack = assert(loadfile(folder .. '/th/c_stack.lua'))()
+local has_room = c_stack.has_room_for_coroutine
+c_stack.begin()
 
 -- Protected calls. Python's exceptions arrive as Python objects; scripts expect strings. KeyboardInterrupt and
 -- SystemExit (os.exit) are not errors: they go through every pcall.
@@ -66,36 +70,17 @@ local function finish_resumed(thread, ok, ...)
    return failed(in_its_words((...), nil, thread))
 end
 
--- LuaJIT needs some of C's stack for each coroutine that is resumed within another, and does not see its end. within:
--- how many others each of them runs in.
-local MOST_WITHIN = 5000
-local within = setmetatable({}, { __mode = 'k' })
-local function depth()
-   local outer = running()
-   return (outer and within[outer] or 0) + 1
-end
-
 function coroutine.resume(thread, ...)
-   if type(thread) == 'thread' then
-      local here = depth()
-      if here > MOST_WITHIN then return false, 'C stack overflow' end
-      within[thread] = here
-   end
+   if type(thread) ~= 'thread' then return raw_resume(thread) end
+   if not has_room() then return false, 'C stack overflow' end
    return finish_resumed(thread, raw_resume(thread, ...))
 end
 
 function coroutine.wrap(f)
    if type(f) ~= 'function' then return raw_wrap(f) end
-   local thread, here
-   local resume = raw_wrap(function(...)
-      thread = running()
-      within[thread] = here
-      return f(...)
-   end)
+   local resume = raw_wrap(f)
    return function(...)
-      here = depth()
-      if here > MOST_WITHIN then error('C stack overflow', 2) end
-      if thread then within[thread] = here end
+      if not has_room() then error('C stack overflow', 2) end
       return resume(...)
    end
 end
@@ -141,7 +126,7 @@ function os.exit(code)
 end
 
 assert(loadfile(folder .. '/th/files.lua'))(shared)
-in_its_words = assert(loadfile(folder .. '/dialect/init.lua'))(folder)
+in_its_words = assert(loadfile(folder .. '/dialect/init.lua'))(folder, c_stack.has_room_for_callback)
 
 -- require: the script's folder, the folder it is run from, our packages, LUA_PATH (or Lua's usual places), then where
 -- LuaRocks and Torch7's installer put packages in plain Lua.
@@ -199,7 +184,10 @@ function actions.find_all(names)
    for _, name in ipairs(names) do local _ = functions[name] end
 end
 
-function actions.start(sandboxed) return guarded(load_torch, sandboxed) end
+function actions.start(sandboxed)
+   if sandboxed then shared.number_of = assert(loadfile(folder .. '/th/addresses.lua'))() end
+   return guarded(load_torch, sandboxed)
+end
 
 function actions.file(path)
    local chunk, problem = loadfile(path)
@@ -265,4 +253,7 @@ function actions.collect()
    end
 end
 
-return function(action, ...) return actions[action](...) end
+return function(action, ...)
+   c_stack.begin() -- another thread may have called this one before
+   return actions[action](...)
+end

@@ -81,16 +81,13 @@ function protection.hide_metatables()
    end
 end
 
--- torch.pointer for scripts: a number for each object, which is not its address. original: refuses what has none
+-- torch.pointer for scripts: the number that stands for an object, which is not its address. original: refuses what
+-- has none
 function protection.pointer_for(original)
-   local numbers, last = setmetatable({}, { __mode = 'k' }), 0
+   local number_of = require('th.python').number_of
    return function(object)
       original(object)
-      if not numbers[object] then
-         last = last + 1
-         numbers[object] = last
-      end
-      return numbers[object]
+      return number_of(object)
    end
 end
 

@@ -181,6 +181,60 @@ def test_coroutines_within_coroutines_come_to_an_end(tmp_path: Path) -> None:
     )
 
 
+def test_callbacks_within_callbacks_come_to_an_end(tmp_path: Path) -> None:
+    run_lua(
+        tmp_path,
+        """
+        local deepest
+        local function check(least, again)
+           deepest = 0
+           local ok, problem = pcall(again)
+           assert(not ok and tostring(problem):find('stack overflow'), problem)
+           assert(deepest > least, deepest)
+        end
+        local function recursive(call)
+           return function()
+              local again
+              again = function()
+                 deepest = deepest + 1
+                 local _ = call(again)
+                 return false
+              end
+              return again()
+           end
+        end
+        check(200, recursive(function(again) return (('a'):gsub('a', again)) end))
+        check(200, recursive(function(again)
+           return (('a'):gsub('a', setmetatable({}, { __index = again })))
+        end))
+        check(200, recursive(function(again)
+           local ok, problem = pcall(string.gsub, 'a', 'a', again)
+           if not ok then error(problem, 0) end
+        end))
+        check(100, recursive(function(again)
+           return coroutine.wrap(function() return (('a'):gsub('a', again)) end)()
+        end))
+        check(1000, recursive(function(again) table.sort({ 1, 2 }, again) end))
+        check(1000, recursive(function(again)
+           return ('%s'):format(setmetatable({}, { __tostring = function() again() return 'x' end }))
+        end))
+        assert(('abc'):gsub('%w', { a = 'x' }) == 'xbc')
+        assert(('abc'):gsub('b', function() return 'y' end) == 'ayc')
+        assert(not pcall(string.gsub, 'a', 'b') and select(2, ('aa'):gsub('a', function() end, 1)) == 1)
+
+        local threads = require 'threads'
+        local pool = threads.Threads(1)
+        pool:addjob(function()
+           local function again() return (('a'):gsub('a', again)) end
+           return select(2, pcall(again))
+        end, function(problem) assert(problem:find('C stack overflow'), problem) deepest = 'there' end)
+        pool:synchronize()
+        pool:terminate()
+        assert(deepest == 'there')
+        """,
+    )
+
+
 def test_every_kernel_refuses_what_is_no_number_before_it_runs(tmp_path: Path) -> None:
     rows = ", ".join(f"{name} = '{kernel_signature(kernel)}'" for name, kernel in all_kernels().items())
     run_lua(

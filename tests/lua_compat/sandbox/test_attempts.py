@@ -399,6 +399,37 @@ ATTEMPTS: dict[str, tuple[str, str]] = {
     ),
     "an address by torch.pointer": ("return torch.pointer({}) > 2 ^ 20", ""),
     "an address of a file": ("return tostring(io.stdout):find('0x')", ""),
+    "an address of a table": ("return tonumber(tostring({}):match('0x(%x+)'), 16) > 2 ^ 20", ""),
+    "an address of a function": (
+        "return tonumber(tostring(function() end):match('0x(%x+)'), 16) > 2 ^ 20",
+        "",
+    ),
+    "an address of a thread": (
+        "local text = ('%s'):format(coroutine.create(print))\n"
+        "return tonumber(text:match('0x(%x+)'), 16) > 2 ^ 20",
+        "",
+    ),
+    "an address by %p": ("return tonumber(('%-20p'):format({}):match('0x(%x+)'), 16) > 2 ^ 20", ""),
+    "an address of a string": ("return tonumber(('%p'):format('text'):match('0x(%x+)'), 16) > 2 ^ 20", ""),
+    "addresses in a traceback": (
+        "local _, text = xpcall(function() table.sort({ 3, 2, 1 }, function() error() end) end,"
+        " function() return debug.traceback() .. debug.traceback(coroutine.create(print)) end)\n"
+        "return text:find('0x%x%x')",
+        "",
+    ),
+    "gsub within its callbacks": (
+        "local function again() return (('a'):gsub('a', again)) end again()",
+        "C stack overflow",
+    ),
+    "gsub within its callbacks and coroutines": (
+        "local function within() return (('a'):gsub('a', again)) end\n"
+        "function again() return coroutine.wrap(within)() end again()",
+        "C stack overflow",
+    ),
+    "a sort within its comparisons": (
+        "local function again() table.sort({ 1, 2 }, again) end again()",
+        "stack overflow",
+    ),
     "a kernel of functions": ("nn.SpatialMaxPooling(print, {}):forward(torch.rand(1, 4, 4))", ""),
     # Lua itself
     "an oversized pattern": ("return (('a'):rep(3e5)):find(('a?'):rep(3e5) .. 'b')", "pattern too complex"),

@@ -1,6 +1,7 @@
 """th --sandbox: what a script that is not trusted can and cannot do."""
 
 import io
+import re
 import shutil
 import subprocess
 import sys
@@ -387,6 +388,30 @@ def test_limits_stop_a_script(tmp_path: Path, code: str, limits: dict[str, float
 def test_deep_recursion_is_an_error(tmp_path: Path) -> None:
     outcome, _ = sandboxed(tmp_path, "local function f() return 1 + f() end f()")
     assert outcome.exit_code == 1 and "stack overflow" in outcome.message
+
+
+def test_objects_have_numbers_in_place_of_addresses(tmp_path: Path) -> None:
+    outcome, printed = sandboxed(
+        tmp_path,
+        """
+        local t, u = {}, {}
+        local text = tostring(t)
+        assert(text:match('^table: 0x%x%x%x%x%x%x%x%x$') and text == tostring(t) and text ~= tostring(u))
+        assert(tostring(print):match('^function: 0x%x+$') and tostring(table.sort):match('^function: '))
+        assert(tostring(coroutine.create(print)):match('^thread: 0x%x+$'))
+        assert(torch.pointer(t) == tonumber(text:match('0x%x+')))
+        assert(('%s|%%|%12p|%d'):format(t, t, 3) == text .. '|%|  ' .. text:match('0x%x+') .. '|3')
+        assert(('%p %5.1f'):format(1, 2) == 'NULL   2.0')
+        local named = setmetatable({}, { __tostring = function() return 'mine' end })
+        assert(tostring(named) == 'mine' and ('<%6s>'):format(named) == '<  mine>')
+        local ok, problem = pcall(function() local s = string.format('%d', t) return s end)
+        assert(problem:find("bad argument #2 to 'format' (number expected, got table)", 1, true), problem)
+        print(t, u == 1, { f = t, [u] = 1 })
+        print(text, print)
+        """,
+    )
+    assert outcome.exit_code == 0, outcome.message
+    assert "0x" in printed and all(int(number, 16) < 1 << 20 for number in re.findall("0x[0-9a-f]+", printed))
 
 
 def test_command_line(tmp_path: Path) -> None:
