@@ -5,10 +5,7 @@ from collections.abc import Callable, Mapping
 
 import torch
 
-from nets.engine.choice.effort import QUICK
-from nets.engine.choice.times_file import cache_file
-from nets.engine.choice.tuning import Tuner
-from nets.engine.memory import Memory
+from nets.engine import QUICK, Memory, Tuner, cache_file
 
 # Runs after which candidates are timed, which takes as long as about so many runs: a script that runs a net
 # once or twice never waits for it, and one that goes on waits no longer than it has worked.

@@ -22,7 +22,7 @@ from lua_compat.kernels.nn.windows import (
 )
 from lua_compat.kernels.results import Out, write
 from lua_compat.kernels.workspace import Workspace
-from nets.engine.shapes import PIECE_BYTES, runs
+from nets.engine import PIECE_BYTES, runs
 
 __all__ = [
     "adaptive_average_pooling", "adaptive_average_pooling_gradient", "adaptive_max_pooling",

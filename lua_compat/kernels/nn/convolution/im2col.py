@@ -16,12 +16,18 @@ from torch import Tensor
 
 from lua_compat.kernels.nn.convolution import operators
 from lua_compat.kernels.workspace import Workspace
-from nets.engine.choice.algorithms import linear_candidates
-from nets.engine.kernels import onednn
-from nets.engine.kernels.im2col_gemm import Im2colGemm
-from nets.engine.kernels.matrix_product import MatrixProduct
-from nets.engine.memory import Memory
-from nets.engine.shapes import PIECE_BYTES, ConvolutionShape, column_pieces, pad_into, runs
+from nets.engine import (
+    PIECE_BYTES,
+    ConvolutionShape,
+    Im2colGemm,
+    MatrixProduct,
+    Memory,
+    column_pieces,
+    linear_candidates,
+    onednn,
+    pad_into,
+    runs,
+)
 from nets.phases import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
 
 # Multiply-adds of an image from which on candidates are timed: about half a millisecond of work.

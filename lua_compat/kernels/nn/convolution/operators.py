@@ -6,7 +6,7 @@
 import torch
 from torch import Tensor
 
-from nets.engine.shapes import ConvolutionShape
+from nets.engine import ConvolutionShape
 
 _aten = torch.ops.aten
 

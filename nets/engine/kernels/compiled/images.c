@@ -6,10 +6,10 @@
 
 typedef struct {
     const element *source;
-    layout from;
+    layout from_layout;
     long from_channel;          /* from a channel of the source to the next */
     element *target;
-    layout to;
+    layout to_layout;
     long images, channels;
     long at_once;               /* rows, or channels, that a thread takes together */
     long next;                  /* row or channel that nobody has taken */
@@ -23,8 +23,9 @@ INLINE void gather(const element *restrict from, element *restrict to, long widt
 }
 
 static void copy_row(const images_job *job, const element *from, element *to) {
-    const long size = job->channels * sizeof(element), column = job->from.strides[2], pixel = job->to.strides[2];
-    const long width = job->from.width, channel = job->from_channel;
+    const long size = job->channels * sizeof(element);
+    const long column = job->from_layout.strides[2], pixel = job->to_layout.strides[2];
+    const long width = job->from_layout.width, channel = job->from_channel;
     if (channel != 1) {
         /* Usual images: constants, with which the loop is turned into one over vectors. */
         if (job->channels == 3 && column == 1 && pixel == 3) gather(from, to, width, 1, channel, 3, 3);
@@ -52,7 +53,7 @@ INLINE void change(int how, const element *from, element *to, long count) {
 
 /* A row of images whose channels are neighbours in both. */
 INLINE void change_row(const images_job *job, int how, const element *from, element *to) {
-    const long column = job->from.strides[2], pixel = job->to.strides[2], width = job->from.width;
+    const long column = job->from_layout.strides[2], pixel = job->to_layout.strides[2], width = job->from_layout.width;
     if (column == job->channels && pixel == job->channels) change(how, from, to, width * job->channels);
     else for (long x = 0; x < width; x++) change(how, from + x * column, to + x * pixel, job->channels);
 }
@@ -60,12 +61,13 @@ INLINE void change_row(const images_job *job, int how, const element *from, elem
 /* Units are rows. */
 INLINE void do_rows(images_job *own, int how) {
     const images_job job = *own;
-    const long rows = job.from.height;
+    const long rows = job.from_layout.height;
     long unit, last;
     while (take(&own->next, job.at_once, job.images * rows, &unit, &last)) {
         for (; unit < last; unit++) {
-            const element *from = job.source + unit / rows * job.from.strides[0] + unit % rows * job.from.strides[1];
-            element *to = job.target + unit / rows * job.to.strides[0] + unit % rows * job.to.strides[1];
+            const element *from = job.source + unit / rows * job.from_layout.strides[0]
+                + unit % rows * job.from_layout.strides[1];
+            element *to = job.target + unit / rows * job.to_layout.strides[0] + unit % rows * job.to_layout.strides[1];
             if (how == COPY) copy_row(&job, from, to);
             else change_row(&job, how, from, to);
         }
@@ -91,14 +93,15 @@ INLINE void add_pixels(const element *from, long pixel, long pixels, long lanes,
 /* Adds the sums over all pixels of the source to the target's single one. Units are channels. */
 void add_channel_sums(images_job *own) {
     const images_job job = *own;
-    const long pixel = job.from.strides[2], width = job.from.width, rows = job.images * job.from.height;
+    const long pixel = job.from_layout.strides[2], width = job.from_layout.width;
+    const long rows = job.images * job.from_layout.height;
     long first, last;
     while (take(&own->next, job.at_once, job.channels, &first, &last)) {
         double totals[last - first];
         memset(totals, 0, sizeof totals);
         for (long row = 0; row < rows; row++) {
-            const element *from = job.source + row / job.from.height * job.from.strides[0]
-                + row % job.from.height * job.from.strides[1];
+            const element *from = job.source + row / job.from_layout.height * job.from_layout.strides[0]
+                + row % job.from_layout.height * job.from_layout.strides[1];
             for (long x = 0; x < width; x += TOGETHER)
                 for (long c = first; c < last; c += LANES)
                     add_pixels(from + x * pixel + c, pixel, least(TOGETHER, width - x), least(LANES, last - c),
