@@ -1,5 +1,6 @@
 """From the journals of a run to one file of figures: benchmarks/gpu/results/README.md describes it."""
 
+import itertools
 import json
 import tempfile
 from dataclasses import asdict
@@ -29,7 +30,9 @@ def collect(out: Path) -> dict[str, Any]:
     figures: list[dict[str, Any]] = []
     for record in results:
         found = record["result"]
-        if isinstance(found, dict) and "kind" not in found:
+        if record["step"] == "programs":
+            checks["programs"] = {one["program"]: {**one, "losses": []} for one in found}
+        elif isinstance(found, dict) and "kind" not in found:
             for name in CHECKS:  # a check of float32 and one of float64 give the same kind of figures
                 checks[name] = {**checks.get(name, {}), **found.get(name, {})}
             for step, line in found.get("lines", {}).items():
@@ -40,6 +43,7 @@ def collect(out: Path) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "date": machine["time"][:10],
+        "time": machine["time"],
         "device": machine["result"]["device"],
         "environment": machine["result"]["environment"],
         "microseconds": machine["result"]["microseconds"],
@@ -93,6 +97,22 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def file_name(figures: dict[str, Any]) -> str:
-    """Returns DATE-DEVICE.json."""
+    """Returns DATE-DEVICE.json, DATE-DEVICE-2.json for the second run of a day."""
     device = "".join(one if one.isalnum() else "-" for one in figures["device"].lower())
-    return f"{figures['date']}-{device}.json"
+    run = figures.get("run", 1)
+    return f"{figures['date']}-{device}{'' if run == 1 else f'-{run}'}.json"
+
+
+def free_file(folder: Path, figures: dict[str, Any]) -> Path:
+    """Returns the file for a run's figures; one of another run on the same day keeps its own."""
+    for figures["run"] in itertools.count(1):
+        path = folder / file_name(figures)
+        if not path.exists() or read(path)["time"] == figures["time"]:
+            return path
+    raise AssertionError("the numbers have an end")
+
+
+def title(figures: dict[str, Any]) -> str:
+    """Returns what the run of a machine is called."""
+    run = figures.get("run", 1)
+    return f"{figures['device']}, {figures['date']}{'' if run == 1 else f', run {run}'}"

@@ -27,7 +27,7 @@ def publish(out: Path | None, root: Path = ROOT) -> list[Path]:
     written = []
     if out is not None:
         found = figure_files.collect(out)
-        path = results / figure_files.file_name(found)
+        path = figure_files.free_file(results, found)
         path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
         written.append(path)
     every = [figure_files.read(path) for path in sorted(results.glob("*.json"))]
@@ -61,7 +61,7 @@ def history_source(figures: dict[str, Any]) -> dict[str, Any]:
             )
             rows.setdefault(key, {})[one["phase"]] = one["value"]
     return {
-        "title": f"This program on {figures['device']}, {figures['date']}",
+        "title": f"This program on {figure_files.title(figures)}",
         "author": "convnet-benchmarks",
         "date": figures["date"],
         "url": "",

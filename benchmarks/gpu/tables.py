@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from benchmarks.gpu.figures import title
 from convnet_benchmarks.tables import Cell, Column, Table
 
 _PHASES = ("updateOutput", "updateGradInput", "accGradParameters", "forward+backward")
@@ -11,8 +12,19 @@ NOTHING = "No figures exist yet: no machine with a GPU could be had so far."
 
 def tables(figures: dict[str, Any]) -> list[Table]:
     """Returns the tables of one machine; those without a row are left out."""
-    made = (_lines(figures), _formats(figures), _peaks(figures), _plain(figures), _agreement(figures))
-    return [table for table in (*made, _steps(figures)) if table.rows]
+    made = (
+        _lines,
+        _criterion_lines,
+        _autotuning,
+        _tune,
+        _formats,
+        _peaks,
+        _plain,
+        _programs,
+        _agreement,
+        _steps,
+    )
+    return [table for table in (make(figures) for make in made) if table.rows]
 
 
 def text(files: Sequence[dict[str, Any]]) -> str:
@@ -20,8 +32,8 @@ def text(files: Sequence[dict[str, Any]]) -> str:
     if not files:
         return NOTHING + "\n"
     parts = []
-    for figures in sorted(files, key=lambda one: one["date"], reverse=True):
-        parts.append(f"### {figures['device']}, {figures['date']}\n")
+    for figures in sorted(files, key=lambda one: one["time"], reverse=True):
+        parts.append(f"### {title(figures)}\n")
         parts += [table.markdown() for table in tables(figures)]
     return "\n".join(parts)
 
@@ -31,17 +43,25 @@ def _table(title: str, columns: Iterable[str], rows: Iterable[Sequence[Cell]]) -
 
 
 def _lines(figures: dict[str, Any]) -> Table:
-    """Returns the command lines of part 2, a row each: ms per sample, and the host's for the free loop."""
+    """Returns the command lines of benchmark.py: ms per sample, and the host's for the free loop."""
+    return _times(figures, "The command lines", "benchmark.py", (*_PHASES, "free updateOutput"))
+
+
+def _criterion_lines(figures: dict[str, Any]) -> Table:
+    phases = ("Net Forward", "Criterion Forward", "Criterion Backward", "Net Backward", "net and criterion")
+    return _times(figures, "The command lines with a criterion", "benchmark_criterion.py", phases)
+
+
+def _times(figures: dict[str, Any], heading: str, program: str, phases: Sequence[str]) -> Table:
+    """Returns the command lines of a program, a row each: ms per sample."""
     rows: dict[str, dict[str, float]] = {}
     for one in figures["figures"]:
-        if one["step"].startswith("benchmark") and one.get("quantity") == "time":
+        if one["step"].split()[0] == program and one.get("quantity") == "time":
             rows.setdefault(one["step"], {})[one["phase"]] = one["value"]
-    free = "free updateOutput"
-    columns = ["command", *(f"{name} [ms per sample]" for name in (*_PHASES, free))]
     return _table(
-        "The command lines",
-        columns,
-        [[f"`{step}`", *(times.get(name) for name in (*_PHASES, free))] for step, times in rows.items()],
+        heading,
+        ["command", *(f"{name} [ms per sample]" for name in phases)],
+        [[f"`{step}`", *(times.get(name) for name in phases)] for step, times in rows.items()],
     )
 
 
@@ -69,6 +89,39 @@ def _plain(figures: dict[str, Any]) -> Table:
     ]
     columns = ["net", "kernels", "phases [ms]", "plain loop [ms]", "phases over plain"]
     return _table("Beside a plain PyTorch loop", columns, rows)
+
+
+def _autotuning(figures: dict[str, Any]) -> Table:
+    rows = [
+        [name, one["seconds"], *(one[phase] for phase in _PHASES[:3])]
+        for name, one in figures["checks"].get("autotuning", {}).items()
+    ]
+    columns = ["OverFeat's convolutions", "choosing [s]", *(f"{phase} [ms]" for phase in _PHASES[:3])]
+    return _table("What cuDNN's choice of kernels costs and gives", columns, rows)
+
+
+def _tune(figures: dict[str, Any]) -> Table:
+    rows = []
+    for name, one in figures["checks"].get("tune", {}).items():
+        ms, seconds = one["ms"], one["seconds"]
+        times = [ms[key] for key in ("auto", "auto by calls", "plain loop")]
+        again = seconds.get("with the times kept")
+        rows.append([name, *times, ms["plain loop"] / ms["auto"], seconds["choosing"], again])
+    columns = ["net", "auto [ms]", "without CUDA graphs [ms]", "plain loop [ms]", "plain loop over auto"]
+    columns += ["choosing [s]", "choosing again [s]"]
+    return _table("`--backend auto` beside a plain PyTorch loop", columns, rows)
+
+
+def _programs(figures: dict[str, Any]) -> Table:
+    rows = []
+    for name, one in figures["checks"].get("programs", {}).items():
+        th, plain = one["th"], one["plain"]
+        worst = max(one["differences"], default=None)
+        of_th = [th.get(key) for key in ("ms", "device_ms", "operators", "launches", "waits")]
+        rows.append([name, worst, *of_th, plain.get("ms"), plain.get("device_ms"), one["share"]])
+    columns = ["program", "losses differ by", "th [ms]", "its device [ms]", "operators", "launches", "waits"]
+    columns += ["plain PyTorch [ms]", "its device [ms]", "speed of plain PyTorch's"]
+    return _table("Old programs under `th`, a step", columns, rows)
 
 
 def _agreement(figures: dict[str, Any]) -> Table:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.legacy.options import LegacyOptions
 from convnet_benchmarks.workload.backends import BACKENDS, GPU_BACKENDS, GPU_SWITCHES, Backend
+from nets.cudnn import MOST_TRIED, MOST_TRIED_THOROUGHLY
 
 if TYPE_CHECKING:
     from torch import nn
@@ -33,7 +34,8 @@ def choose(options: LegacyOptions) -> Backend:
         backend = GPU_SWITCHES["ccn2" if options.ccn2 else "cudnn" if options.cudnn else framework]
     else:
         backend = BACKENDS[options.backend or framework]
-    return replace(backend, tf32=options.tf32)
+    tries = MOST_TRIED if options.tuning == "quick" else MOST_TRIED_THOROUGHLY
+    return replace(backend, tf32=options.tf32, cudnn_tries=tries)
 
 
 def class_names(backend: Backend, relu_cudnn: bool) -> "ClassNames":

@@ -131,7 +131,8 @@ class LegacyOptions:
         "tuning",
         "quick",
         str,
-        "how the CPU engine chooses kernels: quick takes seconds, and later runs refine the choice",
+        "how kernels are chosen: quick takes seconds, and on a CPU later runs refine the choice; with "
+        "thorough cuDNN tries 10 kernels of a convolution instead of 4",
         legacy=False,
         metavar="|".join(TUNINGS),
         choices=TUNINGS,

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from convnet_benchmarks.workload.devices import CPU, CUDA
+from nets.cudnn import MOST_TRIED
 
 
 class UnsupportedError(Exception):
@@ -15,7 +16,8 @@ class Backend:
 
     Where the CPU engine cannot run a net, the switches are those that come closest to it in PyTorch.
     ``runtime``: another library that runs the net instead, in inference only. ``fuses``: whether the engine
-    or such a library may join operations. ``bf16x3``: whether the engine may multiply float32 as pairs of
+    or such a library may join operations. ``cudnn_tries``: how many kernels of a convolution
+    cuDNN may time. ``bf16x3``: whether the engine may multiply float32 as pairs of
     bfloat16. ``experimental``: whether the GPU engine may use what no run on a card has proven.
     """
 
@@ -26,6 +28,7 @@ class Backend:
     onednn: bool = True
     nnpack: bool = True
     cudnn: bool = True
+    cudnn_tries: int = MOST_TRIED
     tf32: bool = False
     channels_last: bool = False
     compiled: bool = False

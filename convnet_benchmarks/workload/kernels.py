@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from convnet_benchmarks import environment
 from convnet_benchmarks.workload.backends import Backend, UnsupportedError
 from convnet_benchmarks.workload.runtimes import open_runtime
-from nets.cudnn import MOST_TRIED
 
 if TYPE_CHECKING:
     import torch
@@ -247,7 +246,11 @@ def framework_switches(backend: Backend) -> Iterator[None]:
         with (
             torch.backends.nnpack.flags(enabled=backend.nnpack),
             torch.backends.cudnn.flags(
-                cudnn, benchmark=cudnn, benchmark_limit=MOST_TRIED, deterministic=False, allow_tf32=tf32
+                cudnn,
+                benchmark=cudnn,
+                benchmark_limit=backend.cudnn_tries,
+                deterministic=False,
+                allow_tf32=tf32,
             ),
         ):
             yield

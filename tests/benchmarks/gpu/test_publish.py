@@ -1,6 +1,7 @@
 """Figures: from journals to a file, to the tables of docs/gpu.md and to the report's history."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,50 @@ def test_what_is_published(out: Path, tmp_path_factory: pytest.TempPathFactory) 
     source = history.read_source(json.loads(written[-1].read_text()))
     total = [one for one in source.measurements if one.phase == "forward+backward"]
     assert total and total[0].device == DEVICE and total[0].unit == "ms per sample"
+
+
+def test_a_second_run_of_a_day_has_a_file_of_its_own(
+    out: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("results")
+    first = figures.collect(out)
+    for _ in range(2):  # published twice
+        path = figures.free_file(folder, first)
+        path.write_text(json.dumps(first))
+    later = {**first, "time": "2027-01-02T09:00:00+00:00"}
+    assert figures.free_file(
+        folder, later
+    ).name == "2027-01-02-nvidia-h200-2.json" and path.name in os.listdir(folder)
+    assert (
+        figures.title(later) == f"{DEVICE}, 2027-01-02, run 2"
+        and figures.title(first) == f"{DEVICE}, 2027-01-02"
+    )
+
+
+def test_tables_of_what_was_chosen_and_trained(out: Path) -> None:
+    ms = {"auto": 10.0, "auto by calls": 12.0, "plain loop": 20.0}
+    tuned = {"tune": {"net, batch 2": {"ms": ms, "seconds": {"choosing": 3.0}}}}
+    phases = {"updateOutput": 1.0, "updateGradInput": 2.0, "accGradParameters": 3.0}
+    chosen = {"autotuning": {"batch 64, NCHW, 4 kernels tried": {"seconds": 1.5, **phases}}}
+    th = {"ms": 5.0, "device_ms": 4.0, "operators": 9, "launches": 8, "waits": 1}
+    program = {
+        "program": "a program",
+        "differences": [1e-6],
+        "th": th,
+        "plain": {},
+        "share": None,
+        "losses": [[1, 1]],
+    }
+    journal.append(out, record("tune", "tune", tuned))
+    journal.append(out, record("first", "autotuning", chosen))
+    journal.append(out, record("first", "programs", [program]))
+    text = tables.text([figures.collect(out)])
+    for expected in (
+        "| net, batch 2 | 10 | 12 | 20 | 2 | 3 |",
+        "4 kernels tried | 1.5 | 1 | 2 | 3 |",
+        "| a program | 1e-06 | 5 | 4 |",
+    ):
+        assert expected in text, text
 
 
 def test_the_page_is_what_the_results_say() -> None:

@@ -18,6 +18,7 @@ from convnet_benchmarks.workload.backends import BACKENDS, LEGACY_BACKENDS, Back
 from convnet_benchmarks.workload.kernels import Opened, recorded_kernels
 from convnet_benchmarks.workload.ran import ran_on
 from nets import registry
+from nets.cudnn import MOST_TRIED, MOST_TRIED_THOROUGHLY
 from nets.net import Net
 from nets.phases import AutogradPhases
 
@@ -34,6 +35,11 @@ def opened(module: nn.Module, *arguments: str) -> AbstractContextManager[Opened]
     ran = ran_on(net, tuple(input.shape), backend.name, "float32", device)
     workload = Workload(net, module, input, device, backend, ran, "")
     return opened_for(workload, options, Progress(1, shown=False))
+
+
+def test_thorough_tuning_has_cudnn_try_more_kernels() -> None:
+    tries = [chosen("--cuda", "--cudnn", *words).cudnn_tries for words in ((), ("--tuning", "thorough"))]
+    assert tries == [MOST_TRIED, MOST_TRIED_THOROUGHLY]
 
 
 @pytest.mark.parametrize(
