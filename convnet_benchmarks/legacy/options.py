@@ -124,7 +124,7 @@ class LegacyOptions:
         "experimental",
         False,
         _switch,
-        "--backend auto on a GPU may also take kernels and CUDA graphs that no run on a card has proven",
+        "--backend auto on a GPU may also take kernels that no run on a card of its kind has proven",
         legacy=False,
     )
     tuning: str = _option(

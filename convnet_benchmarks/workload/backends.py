@@ -69,7 +69,7 @@ BACKENDS = _named(
     Backend("auto", "the fastest kernel for each layer and phase", _BOTH, engine="auto", nnpack=False),
     Backend(
         "auto-experimental",
-        "auto, also by kernels and CUDA graphs that no run on a card has proven",
+        "auto, also by kernels that no run on a card of its kind has proven",
         (CUDA,),
         engine="auto",
         experimental=True,

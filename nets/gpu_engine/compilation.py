@@ -1,5 +1,6 @@
 """Makes a module ready to run on a GPU, each layer and phase by the fastest way that was found right."""
 
+import contextlib
 import math
 import statistics
 import time
@@ -19,12 +20,12 @@ from nets.gpu_engine.ways import COMPILED, PYTORCHS, has_triton, rounds_to_tf32
 from nets.hooks import hook_within, needs_whole_backward
 from nets.phases import Phases
 
-# What a run on a card has shown to be right and faster (docs/gpu.md): the kernels compiled by Triton on cards
-# of these compute capabilities, and CUDA graphs of the phases. With "experimental" they need not be proven.
+# On cards of these compute capabilities a run has shown the kernels compiled by Triton to be right and faster
+# (docs/gpu.md). With "experimental" they need not be proven.
 _PROVEN_CAPABILITIES = ((9, 0),)
-_GRAPHS_ARE_PROVEN = False
+_STOCK = "stock"  # in the report: PyTorch's own kernels
 _LEAST_CAPABILITY = (8, 0)  # of a card with tensor cores that take what the kernels need
-_PASSES = 5  # that compare graphs with calls
+_PASSES = 3  # that compare graphs, calls and PyTorch's own kernels
 
 
 class GpuPhases:
@@ -40,6 +41,7 @@ class GpuPhases:
         self._chosen = chosen
         self._graphs: GraphPhases | None = None
         self._runs: Phases = chosen
+        self._on_pytorch = False  # what runs by calls
         self._layout = layout
         self._input: Tensor | None = None  # the caller's, and in the phases' layout
         self._own: Tensor | None = None
@@ -56,29 +58,63 @@ class GpuPhases:
     def laid_out(self, input: Tensor) -> Tensor:
         return input.contiguous(memory_format=self._layout) if input.dim() == 4 else input
 
-    def capture(self, input: Tensor) -> None:
-        """Captures the phases for inputs like ``input``, and keeps the graphs if passes take less time so."""
-        own = self.laid_out(input)
-        try:
-            with all_kept(self.module):
-                graphs = GraphPhases(self._chosen, self.module, own)
-                by_graphs = _pass_ms(graphs, own)
-                by_calls = _pass_ms(self._chosen, own)
-        except RuntimeError as error:
-            self.captured = f"no phase is a CUDA graph: {str(error).partition(chr(10))[0]}"
-            return
-        faster = by_graphs < by_calls
-        if faster:
-            self._runs = self._graphs = graphs
-        told = f"{by_graphs:.3g} ms a pass, {by_calls:.3g} by calls"
-        self.captured = f"{'each' if faster else 'no'} phase is a CUDA graph: {told}"
+    def pick(self, input: Tensor) -> None:
+        """Keeps what takes a pass over ``input`` the least time: CUDA graphs of the phases, calls of the
+        ways, or PyTorch's own kernels.
+        """
+        with all_kept(self.module):
+            by_calls = _median_ms(self._passing(input))
+            graphs: GraphPhases | None = None
+            by_graphs, why_not = math.inf, ""
+            try:
+                self._graphs = graphs = GraphPhases(self._chosen, self.module, self.laid_out(input))
+                by_graphs = _median_ms(self._passing(input))
+            except RuntimeError as error:
+                why_not = str(error).partition("\n")[0]
+            self._graphs = None
+            self._chosen.by_pytorch(True)
+            by_pytorch = math.inf
+            with contextlib.suppress(torch.OutOfMemoryError):  # the graphs' memory is in use, too
+                by_pytorch = _median_ms(self._passing(input))
+        self._prefer(by_calls, by_pytorch)  # also for when graphs no longer hold
+        told = f"{by_calls:.3g} ms a pass by calls, {by_pytorch:.3g} by PyTorch's own kernels"
+        if by_graphs < min(by_calls, by_pytorch):
+            self._graphs = graphs
+            self.captured = f"each phase is a CUDA graph: {by_graphs:.3g} ms a pass, {told}"
+        else:
+            self.captured = f"no phase is a CUDA graph: {why_not or f'{by_graphs:.3g} ms a pass'}, {told}"
+            graphs = None
+            torch.cuda.empty_cache()
+
+    def pick_for_inference(self, input: Tensor) -> None:
+        """Keeps the ways for updateOutput alone, unless PyTorch's own kernels take less time."""
+        by_ways = _median_ms(lambda: self.infer(input))
+        self._chosen.by_pytorch(True)
+        self._prefer(by_ways, _median_ms(lambda: self.infer(input)))
+
+    def _prefer(self, by_calls: float, by_pytorch: float) -> None:
+        self._on_pytorch = by_pytorch < by_calls
+        self._chosen.by_pytorch(self._on_pytorch)
+
+    def _passing(self, input: Tensor) -> Callable[[], None]:
+        """Returns a pass of the three phases over ``input``, the output its own gradient."""
+
+        def one_pass() -> None:
+            output = self.updateOutput(input)
+            self.updateGradInput(input, output)
+            self.accGradParameters(input, output)
+
+        self.zeroGradParameters()
+        return one_pass
 
     def updateOutput(self, input: Tensor) -> Tensor:
         if self._graphs is not None and self._graphs.outdated():
-            self._graphs, self._runs = None, self._chosen
+            self._graphs = None
             self.captured = "no phase is a CUDA graph: the module's memory or mode has changed"
+        graphs = self._graphs if self._graphs is not None and self._graphs.takes(input) else None
+        self._runs = graphs or self._chosen
         self._input = input
-        self._own = self.laid_out(input) if self._graphs is None else input  # they copy it anyway
+        self._own = self.laid_out(input) if graphs is None else input  # they copy it anyway
         output: Tensor = self._runs.updateOutput(self._own)
         return output
 
@@ -89,7 +125,7 @@ class GpuPhases:
         self._runs.accGradParameters(self._same(input, "accGradParameters"), gradOutput)
 
     def zeroGradParameters(self) -> None:
-        self._runs.zeroGradParameters()
+        (self._graphs or self._chosen).zeroGradParameters()
 
     def infer(self, input: Tensor) -> Tensor:
         with torch.inference_mode():
@@ -97,7 +133,7 @@ class GpuPhases:
         return output
 
     def close(self) -> None:
-        self._runs.close()
+        self._chosen.close()
         self._input = self._own = None
 
     def __enter__(self) -> "GpuPhases":
@@ -109,8 +145,13 @@ class GpuPhases:
     def report(self) -> Report:
         """Returns the way of each layer in each phase."""
         names = {module: name for name, module in self.module.named_modules()}
+        stock = self._on_pytorch and self._graphs is None
         layers = tuple(
-            LayerReport(names[layer.module], type(layer.module).__name__, dict(chosen.names))
+            LayerReport(
+                names[layer.module],
+                type(layer.module).__name__,
+                dict.fromkeys(chosen.names, _STOCK) if stock else dict(chosen.names),
+            )
             for layer in self._chosen.layers
             for chosen in layer.chosen.values()
         )
@@ -141,7 +182,7 @@ def compile(
     ``told(layer, layers)`` is called before a layer's are, counted from 1. The module's parameters may be
     laid out channels-last.
     """
-    # A graph would not run them: they are the user's.
+    # They are the user's: a graph would not run them, and comparing would run them too often.
     hooked = bool(hook_within(module)) or needs_whole_backward(module)
     families = families_on(torch.cuda.get_device_capability(), experimental)
     exact = input.dtype in (torch.float32, torch.float64) and not rounds_to_tf32()
@@ -158,11 +199,13 @@ def compile(
         if inference:
             found.infer(input)
             chooser.save()
+            if not hooked:
+                found.pick_for_inference(input)
         else:
             chosen.choose(found.laid_out(input), told)
     free_memory()
-    if (experimental or _GRAPHS_ARE_PROVEN) and not inference and not hooked:
-        found.capture(input)
+    if not inference and not hooked:
+        found.pick(input)
     return found
 
 
@@ -172,15 +215,14 @@ def families_on(capability: tuple[int, int], experimental: bool) -> tuple[str, .
     return (*PYTORCHS, *COMPILED) if compiles and has_triton() else PYTORCHS
 
 
-def _pass_ms(phases: Phases, input: Tensor) -> float:
-    """Returns the median time of a pass, the output its own gradient."""
+def _median_ms(run: Callable[[], object]) -> float:
+    """Returns the median time of a few runs after the first, as the host sees it."""
+    run()
     times = []
-    phases.zeroGradParameters()
     for _ in range(_PASSES):
+        torch.cuda.synchronize()
         started = time.perf_counter()
-        output = phases.updateOutput(input)
-        phases.updateGradInput(input, output)
-        phases.accGradParameters(input, output)
+        run()
         torch.cuda.synchronize()
         times.append((time.perf_counter() - started) * 1e3)
     return statistics.median(times)

@@ -47,6 +47,10 @@ class GraphPhases:
         """Returns whether the module's memory or modes are not those that the graphs work with."""
         return self._watched.changed()
 
+    def takes(self, input: Tensor) -> bool:
+        """Returns whether the graphs were captured for inputs like this."""
+        return input.shape == self._input.shape and input.dtype is self._input.dtype
+
     def updateOutput(self, input: Tensor) -> Tensor:
         self._input.copy_(input)
         self._forward.replay()
@@ -72,6 +76,9 @@ class GraphPhases:
             given.copy_(own)
 
     def zeroGradParameters(self) -> None:
+        for parameter, own in self._gradients:
+            if parameter.grad is None:
+                parameter.grad = own  # so that nothing is copied in accGradParameters
         self._phases.zeroGradParameters()
 
     def close(self) -> None:

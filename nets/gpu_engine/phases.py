@@ -44,6 +44,11 @@ class ChosenPhases(AutogradPhases):
         self.layers.append(layer)
         return layer
 
+    def by_pytorch(self, on: bool) -> None:
+        """Runs every layer by PyTorch's own kernels, or again by the ways that were chosen."""
+        for layer in self.layers:
+            layer.by_pytorch = on
+
     def choose(self, input: Tensor, told: Callable[[int, int], None] | None = None) -> None:
         """Chooses on a pass over ``input`` that leaves no gradients; the output is its own gradient.
 
@@ -79,6 +84,7 @@ class Layer:
         self._chooser = chooser
         self._is_linear = isinstance(module, nn.Linear)
         self.chosen: dict[Convolution, Chosen] = {}
+        self.by_pytorch = False
 
     def shape(self, input: Tensor) -> Convolution:
         outputs, inputs, *_ = self._parameters["weight"].shape
@@ -92,7 +98,8 @@ class Layer:
 
     def forward(self, input: Tensor) -> Tensor:
         differentiates = torch.is_grad_enabled()
-        if (not self._is_linear and input.dim() != 4) or (differentiates and not input.requires_grad):
+        unfit = (not self._is_linear and input.dim() != 4) or (differentiates and not input.requires_grad)
+        if self.by_pytorch or unfit:
             return self._plain.forward(input)
         shape = self.shape(input)
         weight, bias = self._parameters["weight"], self._parameters["bias"]
@@ -124,9 +131,13 @@ class Layer:
         if gradients[0] is None:
             return
         weight, bias = self._parameters["weight"], self._parameters["bias"]
+        chosen = self.chosen[saved.shape]
+        if self._is_linear and chosen.names[WEIGHT_GRADIENT] == "mm":  # which adds to the gradient by itself
+            self._plain.accumulate((saved.x, weight, bias), gradients)
+            return
         saved.gradient = self.as_image(gradients[0])
         if weight.requires_grad:
-            found = self.chosen[saved.shape].compute[WEIGHT_GRADIENT](saved)
+            found = chosen.compute[WEIGHT_GRADIENT](saved)
             add_gradient(weight, found.reshape(weight.shape))
         if bias is not None and bias.requires_grad:
             add_gradient(bias, saved.gradient.sum((0, 2, 3)))
