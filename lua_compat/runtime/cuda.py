@@ -54,7 +54,10 @@ class Cuda:
             # Torch7's convolutions were float32's; PyTorch's round to TF32 unless told.
             torch.backends.cudnn.allow_tf32 = False
         self._cells: dict[int, tuple[Any, int, int]] = {}
-        self._device = 1
+        # The current device as the script names it, and the name for each GPU that has been current.
+        self._named = 1
+        self._device = self._gpu_for(1)
+        self._names = {self._device: 1}
         self._stood_in = {1}  # devices that the CPU has been announced for
         self._stream = 0
         self._stream_count = 0
@@ -71,7 +74,9 @@ class Cuda:
             "device_read": self.read,
             "device_write": self.write,
             "device_count": self.device_count,
-            "get_device": lambda: self._device,
+            "start_device": self.start,
+            "get_device": lambda: self._named,
+            "device_name": self.name_of,
             "set_device": self.set_device,
             "device_properties": self.properties,
             "device_memory": self.memory,
@@ -145,14 +150,30 @@ class Cuda:
 
     def set_device(self, index: float) -> None:
         """Chooses a device; the number of the stream stays, and stands for that of the new device."""
-        self._device = self._checked(index)
+        self._device, self._named = self._checked(index), int(index)
+        self._names[self._device] = self._named
         if self._gpu:
             self._gpu.set_device(self._device - 1)
             self._gpu.set_stream(self._stream_of(self._stream))
 
+    def start(self) -> None:
+        """Makes the GPU for device 1 current, which need not be PyTorch's first."""
+        if self._device != 1:
+            self.set_device(1)
+
+    def name_of(self, number: float) -> int:
+        """Returns the device that the script means by a GPU: what ``set_device`` takes for it."""
+        gpu = int(number)
+        given = (named for named, of in self._gpus.items() if of == gpu and named != ANY_DEVICE)
+        return self._names.get(gpu) or next(given, gpu)
+
+    def _gpu_for(self, named: int) -> int:
+        return self._gpus.get(named, self._gpus.get(ANY_DEVICE, named))
+
     def _checked(self, index: float | None) -> int:
-        named = self._device if index is None else int(index)
-        number = self._gpus.get(named, self._gpus.get(ANY_DEVICE, named))
+        """Returns the GPU for a device of the script's, by default the current one."""
+        named = self._named if index is None else int(index)
+        number = self._gpu_for(named)
         if self._place == "cpu" and number >= 1:  # a script may name the GPU of the machine it was written on
             if number not in self._stood_in:
                 self._stood_in.add(number)
@@ -169,7 +190,7 @@ class Cuda:
     def properties(self, index: float | None = None) -> tuple[Any, ...]:
         """Returns the values of ``PROPERTIES``."""
         number = self._checked(index)
-        free, total = self.memory(number)
+        free, total = self.memory(index)
         if not self._gpu:
             from torch import get_num_threads
 

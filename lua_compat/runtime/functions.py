@@ -170,6 +170,8 @@ def _text(error: Exception) -> str:
     text = str(error) or type(error).__name__
     if asked := re.search(r"allocate (\d+) bytes", text):
         return f"$ Torch: not enough memory: you tried to allocate {int(asked[1]) >> 30}GB. Buy new RAM!"
+    if out := re.match(r"CUDA (error: )?out of memory", text):  # programs look for cutorch's words
+        return f"cuda runtime error (2) : out of memory{text[out.end() :]}"
     if isinstance(error, ZeroDivisionError) or text == "ZeroDivisionError":
         return "division by zero"
     text = re.sub(r" at 0x[0-9a-f]+", "", text)  # where a Python object lies is nothing to a script

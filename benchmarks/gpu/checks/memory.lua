@@ -10,7 +10,7 @@ cutorch.synchronize()
 local less = cutorch.getMemoryUsage(1)
 assert(free - less >= size * 0.9, ('%d bytes were taken, %d are missing'):format(size, free - less))
 local ok, problem = pcall(function() return torch.CudaTensor(total):fill(1) end)
-assert(not ok and tostring(problem):lower():find('memory'), tostring(problem))
+assert(not ok and tostring(problem):find('cuda runtime error (2) : out of memory', 1, true), tostring(problem))
 print((tostring(problem):gsub('\n.*', '')))
 assert(kept:min() == 1 and kept:max() == 1, 'what was there before has changed')
 kept = nil

@@ -9,13 +9,14 @@ local problem = python.cuda_why_not()
 if problem ~= '' then error(problem, 0) end
 
 io.stderr:write(python.cuda_note())
+python.start_device()
 
 cutorch = cutorch or {}
 
 -- The device a tensor lies on; 0 without elements.
 local function device_of(tensor)
    if tensor:nElement() == 0 then return 0 end
-   return kernel.tensor_device(tensor)
+   return python.device_name(kernel.tensor_device(tensor))
 end
 
 -- The types exist from the start; scripts see them once cutorch is loaded.

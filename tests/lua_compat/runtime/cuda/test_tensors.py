@@ -8,6 +8,7 @@ import torch
 
 from lua_compat import t7
 from lua_compat.cli import th
+from lua_compat.runtime import functions
 from lua_compat.runtime.cuda import ANY_DEVICE, Cuda
 from lua_compat.runtime.state import Runtime
 from tests.helpers.commands import run_th
@@ -182,10 +183,55 @@ def test_a_device_that_is_not_there_may_be_another_gpu(monkeypatch: pytest.Monke
     for gpus in ({8: 1}, {ANY_DEVICE: 1}):
         cuda = Cuda("cuda", gpus=gpus)
         cuda.set_device(8)
-        assert cuda.functions()["get_device"]() == 1
+        assert cuda.functions()["get_device"]() == 8 and cuda.name_of(1) == 8
     assert used == [0, 0]
     with pytest.raises(RuntimeError, match="device 7 is not"):
         Cuda("cuda", gpus={8: 1}).set_device(7)
+
+
+def test_devices_keep_the_script_s_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a function returns as a device may be given to another one."""
+    used: list[int] = []
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 3)
+    monkeypatch.setattr(torch.cuda, "set_device", used.append)
+    monkeypatch.setattr(torch.cuda, "set_stream", lambda stream: None)
+    monkeypatch.setattr(torch.cuda, "default_stream", lambda device: device)
+    monkeypatch.setattr(torch.cuda, "synchronize", used.append)
+    cuda = Cuda("cuda", gpus={1: 2, 2: 1})
+    cuda.start()
+    assert used == [1] and cuda.functions()["get_device"]() == 1
+    assert [cuda.name_of(gpu) for gpu in (1, 2, 3)] == [2, 1, 3]
+    for device, gpu in ((2, 0), (1, 1), (3, 2)):
+        cuda.set_device(device)
+        assert used.pop() == gpu
+        cuda.set_device(cuda.functions()["get_device"]())
+        cuda.set_device(cuda.name_of(gpu + 1))
+        cuda.synchronize()
+        assert used[-3:] == [gpu] * 3 and cuda._stream_of(0) == gpu
+
+
+@pytest.mark.parametrize(
+    ("gpus", "used"),
+    [({}, []), ({8: 1}, []), ({1: 2}, [1]), ({ANY_DEVICE: 2}, [1]), ({ANY_DEVICE: 2, 1: 1}, [])],
+)
+def test_a_script_that_chooses_no_device_runs_where_device_1_is(
+    gpus: dict[int, int], used: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[int] = []
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "set_device", found.append)
+    monkeypatch.setattr(torch.cuda, "set_stream", lambda stream: None)
+    monkeypatch.setattr(torch.cuda, "default_stream", lambda device: device)
+    Cuda("cuda", gpus=gpus).start()
+    assert found == used
+
+
+def test_running_out_of_memory_is_told_in_cutorch_s_words() -> None:
+    for told in ("CUDA out of memory. Tried to allocate 2 GiB.", "CUDA error: out of memory"):
+        text = functions._text(torch.OutOfMemoryError(told))
+        assert text.startswith("cuda runtime error (2) : out of memory") and ("2 GiB" in told) == (
+            "2 GiB" in text
+        )
 
 
 @pytest.mark.parametrize(
