@@ -8,10 +8,11 @@ soumith/convnet-benchmarks' ``imagenet_winners`` and ``layerwise_benchmarks``. A
 import itertools
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from convnet_benchmarks.legacy.numbers import NUMBER, read_numbers
 from convnet_benchmarks.legacy.setup import Setup, of_options
 
 Kind = Literal["benchmark", "criterion"]
@@ -19,15 +20,14 @@ PER_SAMPLE = "ms per sample"
 PER_BATCH = "ms per batch"
 _MOST_DIGITS = 20
 
-_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _EMPHASIS = r"[*_`]{0,3}"
 # As people paste logs: lists, quotations, headings, tables, code.
 _MARKDOWN = rf"\s*(?:(?:[*+\-•>|$]|#+|\d+[.)])\s+)*{_EMPHASIS}"
 _LEGACY_LINE = re.compile(
-    rf"{_MARKDOWN}((?:free )?:[A-Za-z -]+(?:\(\))?:){_EMPHASIS}[\s|]+{_EMPHASIS}({_NUMBER})"
+    rf"{_MARKDOWN}((?:free )?:[A-Za-z -]+(?:\(\))?:){_EMPHASIS}[\s|]+{_EMPHASIS}({NUMBER})"
 )
-_SECONDS_LINE = re.compile(rf"{_MARKDOWN}(t1|feed moyen|dry_run) ({_NUMBER}) seconds")
-_SOUMITH_LINE = re.compile(rf"(\S+)\s+(:[A-Za-z]+(?:\(\))?:)\s+({_NUMBER})")
+_SECONDS_LINE = re.compile(rf"{_MARKDOWN}(t1|feed moyen|dry_run) ({NUMBER}) seconds")
+_SOUMITH_LINE = re.compile(rf"(\S+)\s+(:[A-Za-z]+(?:\(\))?:)\s+({NUMBER})")
 _SOUMITH_NET = re.compile(r"ModelType: (.+?)\s+Kernels: (\S+)\s+Input shape: (\d+x\S+)")
 _SOUMITH_LAYER = re.compile(r"CONFIG: (.+)")
 _COMMAND = re.compile(rf"{_MARKDOWN}[#$\s]*(?:th|python3?) (\S+\.(?:lua|py)\b[^`|]*?)[*_\s]*(?:[`|].*)?$")
@@ -110,14 +110,22 @@ def parse_model(text: str) -> tuple[Layer, ...]:
 def parse_log(text: str) -> tuple[LoggedRun, ...]:
     """Returns the runs of a log, in its order. Lines of other programs are passed over.
 
-    Raises ValueError where nothing is a benchmark's line, or a printed model is cut short.
+    Raises ValueError where no line is a benchmark's, a printed model is cut short or a number may be two.
     """
-    parser = _Parser()
-    for line in _whole_models(text.splitlines()):
+    lines = list(_whole_models(text.splitlines()))
+    numbers: dict[str, float] = {}
+    runs = _parsed(lines, lambda number: numbers.setdefault(number, 0.0))
+    if not runs:
+        raise ValueError("no line of a convnet benchmark in it (such as ':updateOutput():' and a number)")
+    read = dict(zip(numbers, read_numbers(list(numbers)), strict=True))  # all of them tell the decimal mark
+    return _parsed(lines, read.__getitem__)
+
+
+def _parsed(lines: list[str], number: Callable[[str], float]) -> tuple[LoggedRun, ...]:
+    parser = _Parser(number)
+    for line in lines:
         parser.read(line)
     parser.finish_run()
-    if not parser.runs:
-        raise ValueError("no line of a convnet benchmark in it (such as ':updateOutput():' and a number)")
     return tuple(parser.runs)
 
 
@@ -141,9 +149,10 @@ def _whole_models(lines: list[str]) -> Iterator[str]:
 
 
 class _Parser:
-    """Gathers lines into the run they belong to."""
+    """Gathers lines into the run they belong to; ``number`` reads what a line has as a number."""
 
-    def __init__(self) -> None:
+    def __init__(self, number: Callable[[str], float]) -> None:
+        self._number = number
         self.runs: list[LoggedRun] = []
         self._device: str | None = None
         self._layer = ""
@@ -174,7 +183,7 @@ class _Parser:
                 samples={label: tuple(values) for label, values in self._samples.items() if len(values) > 1},
                 title=self._title or (self._command or ""),
                 kernels=self._kernels,
-                batch_size=self._batch_size or (_batch_size(self._options) if self._command else None),
+                batch_size=self._batch_size or (setup.batch_size if setup and self._command else None),
                 command=self._command,
                 options=self._options,
                 device=self._device,
@@ -206,11 +215,11 @@ class _Parser:
             self.finish_run()
             self._layer = match[1]
         elif match := _LEGACY_LINE.match(line):
-            self._add(match[1], float(match[2]), PER_SAMPLE)
+            self._add(match[1], self._number(match[2]), PER_SAMPLE)
         elif match := _SECONDS_LINE.match(line):
-            self._add(match[1], float(match[2]) * 1000, PER_BATCH)
+            self._add(match[1], self._number(match[2]) * 1000, PER_BATCH)
         elif match := _SOUMITH_LINE.match(line):
-            self._add_soumith(match[1], match[2], float(match[3]))
+            self._add_soumith(match[1], match[2], self._number(match[3]))
         elif match := _OPTION_ECHO.fullmatch(line):
             self._options.setdefault(match[2], match[3])
 
@@ -239,14 +248,6 @@ def _command_options(command: str) -> dict[str, str]:
         if word.startswith("-"):
             options[word.lstrip("-")] = "true" if following.startswith("-") else following
     return options
-
-
-def _batch_size(options: Mapping[str, str]) -> int | None:
-    """Reads it from the legacy scripts' options: -batch_size counts only with -4d_tensor true, as in the
-    original.
-    """
-    batch_size = options.get("batch_size", "1") if options.get("4d_tensor") == "true" else "1"
-    return _count(batch_size)
 
 
 def _count(text: str) -> int | None:

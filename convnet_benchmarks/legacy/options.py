@@ -33,15 +33,16 @@ _VERSION_SPELLINGS = ("-version", "--version")
 
 
 def _switch(text: str) -> bool:
-    if text not in ("true", "false"):
+    """Reads true and false, also as Python writes them: True."""
+    if text.lower() not in ("true", "false"):
         raise ValueError(f"'{text}' is neither true nor false")
-    return text == "true"
+    return text.lower() == "true"
 
 
 def _switch_or_auto(text: str) -> bool | None:
-    if text not in ("true", "false", AUTO):
+    if text.lower() not in ("true", "false", AUTO):
         raise ValueError(f"'{text}' is none of true, false, {AUTO}")
-    return None if text == AUTO else _switch(text)
+    return None if text.lower() == AUTO else _switch(text)
 
 
 def _positive_or_auto(text: str) -> int | None:
@@ -282,6 +283,10 @@ def parse(options_class: type[Options], arguments: Sequence[str], program: str, 
     return options
 
 
+class UnknownOptionError(UserError):
+    """No option of the script has this name."""
+
+
 def canonical(options_class: type[LegacyOptions], arguments: Sequence[str]) -> list[str]:
     """Returns the arguments as ``--name=value``, checked; values are read here so that messages name the
     option.
@@ -302,7 +307,7 @@ def canonical(options_class: type[LegacyOptions], arguments: Sequence[str]) -> l
         negated = key not in known and key.startswith("no") and key[2:] in known
         option = known.get(key[2:] if negated else key)
         if option is None or (negated and not option.metadata["switch"]):
-            raise UserError(f"unknown option {typed}{_suggestion(key, options_class)}; see --help")
+            raise UnknownOptionError(f"unknown option {typed}{_suggestion(key, options_class)}; see --help")
         if negated:
             if equals:
                 raise UserError(f"option {typed} takes no value")

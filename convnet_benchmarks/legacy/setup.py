@@ -6,7 +6,13 @@ from typing import Any
 
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.legacy import backends
-from convnet_benchmarks.legacy.options import BenchmarkOptions, CriterionOptions, canonical, parse
+from convnet_benchmarks.legacy.options import (
+    BenchmarkOptions,
+    CriterionOptions,
+    UnknownOptionError,
+    canonical,
+    parse,
+)
 from convnet_benchmarks.workload.ran import Ran
 
 
@@ -55,7 +61,7 @@ def differences(a: Setup, b: Setup, names: tuple[str, ...] = (*_DECISIVE, *_TOLD
 
 
 def of_options(kind: str, given: Mapping[str, str], *, of_lua: bool) -> Setup | None:
-    """Returns the setup of a log's options, by name without dashes; None where they are no script's.
+    """Returns the setup of a log's options, by name without dashes; None where a value cannot be read.
 
     ``of_lua``: the original script's, which took one sample unless -4d_tensor was true.
     """
@@ -64,8 +70,10 @@ def of_options(kind: str, given: Mapping[str, str], *, of_lua: bool) -> Setup | 
     for name, value in given.items():
         try:
             canonical(options_class, [f"--{name}={value}"])
+        except UnknownOptionError:
+            continue  # of another program, or of a fork
         except UserError:
-            continue  # an option of another program, or of a fork
+            return None
         arguments.append(f"--{name}={value}")
     try:
         options = parse(options_class, arguments, "", "")

@@ -196,3 +196,51 @@ def test_a_batch_size_that_cannot_be_is_none(batch: str) -> None:
     log = f"ModelType: AlexNet  Kernels: nn  Input shape: {batch}x3x224x224\nnn :updateOutput(): 12.5\n"
     (run,) = parse_log(log)
     assert run.batch_size is None
+
+
+@pytest.mark.parametrize(
+    ("numbers", "read"),
+    [
+        (["12,5"], [12.5]),
+        (["0,123"], [0.123]),
+        (["1,234", "5,5"], [1.234, 5.5]),
+        (["1,234", "5.5"], [1234, 5.5]),
+        (["1,234.5"], [1234.5]),
+        (["1.234,5", "2.500"], [1234.5, 2500]),
+        (["1.234"], [1.234]),
+        (["1,5e-3"], [0.0015]),
+        (["12,", "3"], [12, 3]),
+    ],
+)
+def test_a_decimal_comma_is_one(numbers: list[str], read: list[float]) -> None:
+    labels = [":updateOutput():", ":TOTAL:"]
+    text = "".join(f"{label}\t{number}\n" for label, number in zip(labels, numbers, strict=False))
+    (run,) = parse_log(text)
+    assert list(run.times.values()) == pytest.approx(read)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (":TOTAL:\t1,234\n", "'1,234' may be 1.234 or 1234"),
+        (":TOTAL:\t12'345\n", "'12'345' is no number"),
+        (":updateOutput():\t1,25\n:TOTAL:\t1.25\n", "decimal point, others a decimal comma"),
+        ("feed moyen 1,234 seconds\n", "may be 1.234 or 1234"),
+    ],
+)
+def test_a_number_that_may_be_two_is_refused(text: str, problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        parse_log(text)
+
+
+@pytest.mark.parametrize("true", ["true", "True", "TRUE"])
+def test_a_true_of_python_is_true_in_a_log(true: str) -> None:
+    command = f"$ th benchmark.lua -cuda {true} -4d_tensor {true} -batch_size 4"
+    (run,) = parse_log(f"{command}\n:TOTAL:\t3\n")
+    assert str(run.setup) == "benchmark, overfeat_accurate, cuda, mm, batch 4"
+    assert run.batch_size == 4
+
+
+def test_an_option_whose_value_is_not_understood_leaves_the_setup_open() -> None:
+    (run,) = parse_log("$ th benchmark.lua -cuda perhaps\n:TOTAL:\t3\n")
+    assert run.setup is None and run.batch_size is None

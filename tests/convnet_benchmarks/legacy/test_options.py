@@ -43,6 +43,8 @@ def test_spellings_of_a_number(spelling: list[str]) -> None:
     [
         (["-convMM", "false"], False),
         (["-convMM", "true"], True),
+        (["-convMM", "True"], True),
+        (["-convMM", "FALSE"], False),
         (["--convMM"], True),
         (["--no-convMM"], False),
         (["--no-convmm"], False),
