@@ -1,4 +1,5 @@
 -- The argument lists of gnuplot's functions, as tensors with a legend and a format.
+local select = require('th.own').select
 local arguments = {}
 
 local function expecting(what) error('expecting ' .. what, 0) end

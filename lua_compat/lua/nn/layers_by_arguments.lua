@@ -2,6 +2,7 @@
 -- convolutions, upsampled and pooled volumes, sampling at a grid, unfolding. By name, with THNN's arguments as tensors
 -- and numbers (nn/THNN.lua).
 local math = require('th.own').math
+local select = require('th.own').select
 local kernel = require('torch.core.kernels').of_layers
 
 local functions = {}

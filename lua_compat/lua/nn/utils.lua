@@ -1,4 +1,5 @@
 -- nn.utils: tensors in nested tables.
+local select = require('th.own').select
 local utils = {}
 nn.utils = utils
 

@@ -1,4 +1,5 @@
 -- Modules that graphs need: an element as a table, a table's element, a criterion as a module; nngraph.nest.
+local select = require('th.own').select
 
 local JustElement = torch.class('nngraph.JustElement', 'nn.Module')
 

@@ -1,6 +1,7 @@
 -- The environment of every script: protected calls that turn Python's exceptions into strings, os.exit, require.
 -- Called by lua_compat/runtime/state.py with the function that finds Python's functions by name, whether PyTorch is
 -- loaded, the folder of the Lua packages and the table arg; returns the function that Python runs scripts with.
+local select = select
 local find, pytorch_is_loaded, folder, script_arguments = ...
 
 local raw_pcall, raw_xpcall, raw_resume = xpcall, xpcall, coroutine.resume -- raw_pcall has a handler, too
@@ -129,7 +130,7 @@ assert(loadfile(folder .. '/th/files.lua'))(shared)
 in_its_words = assert(loadfile(folder .. '/dialect/init.lua'))(folder, c_stack.has_room_for_callback)
 
 -- require: the script's folder, the folder it is run from, our packages, LUA_PATH (or Lua's usual places), then where
--- LuaRocks and Torch7's installer put packages in plain Lua.
+-- LuaRocks and Torch7's installer put packages in plain Lua, and last our own of those that came with Torch7.
 local script_folder = tostring(script_arguments[0]):match('^(.*)/[^/]*$') or '.'
 local home = os.getenv('HOME') or '.'
 local searched = {}
@@ -139,7 +140,7 @@ end
 search(script_folder, '.', folder)
 searched[#searched + 1] = package.path
 search(home .. '/.luarocks/share/lua/5.1', '/usr/local/share/lua/5.1', '/usr/share/lua/5.1',
-   home .. '/torch/install/share/lua/5.1')
+   home .. '/torch/install/share/lua/5.1', folder .. '/rocks')
 package.path = table.concat(searched, ';')
 
 package.preload['th.python'] = function() return shared end

@@ -1,4 +1,5 @@
--- Lua's mathematics as it was before the first script: what a script puts into math, our code does not see.
+-- Lua's mathematics, and select, as they were before the first script: what a script puts into math or, as Moses' import
+-- does, into select, our code does not see.
 local own = {}
 for name, value in pairs(math) do own[name] = value end
-return { math = own }
+return { math = own, select = select }

@@ -1,5 +1,6 @@
 -- The prompt's Lua side: evaluates a typed line, completes a word, shows help on a name.
 -- Called by lua_compat/cli/prompt.py with a flag for colors; returns the functions it calls.
+local select = require('th.own').select
 local colored = ...
 
 local pretty = require 'th.pretty'

@@ -1,4 +1,5 @@
 -- Printing, logging, loading packages, and the globals of a session.
+local select = require('th.own').select
 local sys = require 'sys'
 
 local SHOWN = 40 -- characters of a value that xlua.print shows

@@ -2,6 +2,7 @@
 -- frames x features, and of features; and its inverse.
 for _, part in ipairs{ 'maxima', 'averages', 'adaptive', 'fractional', 'temporal', 'gradients' } do require('nn.pooling.luajit.' .. part) end
 local math = require('th.own').math
+local select = require('th.own').select
 local kernel = require('torch.core.kernels').of_layers
 local layer = require 'nn.shared.layer'
 local volumes = require 'nn.shared.volumes'

@@ -6,6 +6,7 @@
 --    any_type  of layer.plain: whether it takes inputs of other types than its own
 --    text   function(self): what is printed after the type name
 local math = require('th.own').math
+local select = require('th.own').select
 local kernels = require 'torch.core.kernels'
 local kernel = kernels.of_layers
 local kept = require 'nn.convolution.luajit.kept_windows'

@@ -7,6 +7,7 @@
 --    init: more fields that Torch7's module has
 for _, part in ipairs{ 'elementwise', 'prelu', 'gated_linear', 'softmax' } do require('nn.transfer.luajit.' .. part) end
 local math = require('th.own').math
+local select = require('th.own').select
 local kernel = require('torch.core.kernels').of_layers
 local layer = require 'nn.shared.layer'
 local overloads = require 'torch.tensor.overloads'

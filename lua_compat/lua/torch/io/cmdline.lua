@@ -1,5 +1,6 @@
 -- torch.CmdLine: options and arguments of a script, its help and its log.
 local math = require('th.own').math
+local select = require('th.own').select
 local CmdLine = torch.class('torch.CmdLine')
 
 -- Lua's own order of a table's keys differs from run to run; what is printed should not.

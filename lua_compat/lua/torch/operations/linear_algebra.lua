@@ -1,4 +1,5 @@
 -- Products of vectors and matrices, and LAPACK's functions.
+local select = require('th.own').select
 local memory = require 'torch.core.memory'
 local apart = require 'torch.core.overlap'
 local errors = require 'torch.core.errors'
