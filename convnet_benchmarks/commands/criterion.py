@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks.errors import UserError, run_command
 from convnet_benchmarks.legacy.options import CriterionOptions
+from convnet_benchmarks.legacy.request import Request
 from convnet_benchmarks.legacy.run import LegacyRun, lua_number
 from convnet_benchmarks.legacy.scaling import measure_scaling
 from convnet_benchmarks.legacy.script import Script, run_once, run_script
-from convnet_benchmarks.legacy.workload import find_net, input_shape
 from convnet_benchmarks.workload.nets import by
 from nets import registry
 
@@ -19,17 +19,16 @@ if TYPE_CHECKING:
 SUMMARY = "time a net and its criterion, as the Lua script did"
 
 
-def check(options: CriterionOptions) -> None:
+def check(request: Request) -> None:
     """Checks, on shapes alone, that the net gives rows of scores. Raises UserError for one that does not.
 
     The default net does; a net from outside is tried when it is built.
     """
-    if options.net == CriterionOptions.net or options.net not in registry.NETS:
+    if request.options.net == CriterionOptions.net or request.options.net not in registry.NETS:
         return
-    net = find_net(options)
     import torch
 
-    shape = input_shape(options, net)
+    net, shape = request.net, request.input_shape
     dtype = torch.int64 if net.tokens else torch.float32
     try:
         with torch.no_grad():

@@ -9,15 +9,15 @@ from typing import Any
 
 from convnet_benchmarks import output
 from convnet_benchmarks.errors import OutOfDeviceMemoryError, UserError
-from convnet_benchmarks.legacy import backends
 from convnet_benchmarks.legacy.figures import as_csv, statistics_table
 from convnet_benchmarks.legacy.list_nets import nets_table
 from convnet_benchmarks.legacy.new_processes import run_in_new_processes
 from convnet_benchmarks.legacy.options import LegacyOptions, parse
 from convnet_benchmarks.legacy.out_of_memory import largest_batch_to_try, too_large_a_sample
+from convnet_benchmarks.legacy.request import Request, resolve
 from convnet_benchmarks.legacy.run import LegacyRun
 from convnet_benchmarks.legacy.torchrun import join, started_by_torchrun
-from convnet_benchmarks.legacy.workload import Workload, find_net, input_shape, prepare
+from convnet_benchmarks.legacy.workload import Workload, prepare
 from convnet_benchmarks.progress import Progress
 from convnet_benchmarks.timing.loops import device_clock
 from convnet_benchmarks.workload.author_errors import author_error
@@ -38,7 +38,7 @@ class Script:
     measure: Callable[[LegacyRun], None]
     loops: int  # how many steps it has (net, kernels, warm-up, timed loops), for the progress display
     once: str  # "module:function" that gives run_once of it, for a process of its own
-    check: Callable[[Any], None] | None = None  # of the options; raises UserError before anything is built
+    check: Callable[[Request], None] | None = None  # raises UserError before anything is built
 
 
 def run_script(script: Script, arguments: Sequence[str], program: str) -> int:
@@ -47,9 +47,10 @@ def run_script(script: Script, arguments: Sequence[str], program: str) -> int:
     if options.list_nets:
         nets_table().show()
         return 0
+    request = resolve(options)
     _check_together(options)
     if script.check is not None:
-        script.check(options)
+        script.check(request)
     given = {
         option: path for option, path in (("json", options.json), ("csv", options.csv)) if path is not None
     }
@@ -62,17 +63,17 @@ def run_script(script: Script, arguments: Sequence[str], program: str) -> int:
         if options.processes > 1:
             run_in_new_processes(script.once, options, partial(_report, outputs))
         else:
-            _run(script, options, partial(_report_run, outputs))
+            _run(script, request, partial(_report_run, outputs))
     return 0
 
 
-def run_once(script: Script, request: dict[str, Any]) -> dict[str, Any]:
+def run_once(script: Script, values: dict[str, Any]) -> dict[str, Any]:
     """Makes the run of one of several processes; returns an Answer as JSON values.
 
-    ``request``: the options.
+    ``values``: of the options.
     """
-    size = request["input_size"]
-    options = script.options_class(**{**request, "input_size": None if size is None else tuple(size)})
+    size = values["input_size"]
+    options = script.options_class(**{**values, "input_size": None if size is None else tuple(size)})
     answers = []
 
     def keep(run: LegacyRun, status: str) -> None:
@@ -80,13 +81,11 @@ def run_once(script: Script, request: dict[str, Any]) -> dict[str, Any]:
         document = result.as_dict(environment_of(run.workload.device, run.workload.backend))
         answers.append({"printed": run.printed, "document": document, "said": result.summary_lines()})
 
-    _run(script, options, keep)
+    _run(script, resolve(options), keep)
     return answers[0]
 
 
 def _check_together(options: Any) -> None:
-    input_shape(options, find_net(options))
-    backends.choose(options)
     if options.device and not options.cuda:
         raise UserError(f"option --device {options.device}: a GPU's number needs -cuda true")
     if options.iter is None and started_by_torchrun():
@@ -103,8 +102,9 @@ def _check_together(options: Any) -> None:
         raise UserError("option -iter: auto and --pass-times exclude each other; give a number of passes")
 
 
-def _run(script: Script, options: Any, report: Callable[[LegacyRun, str], None]) -> None:
+def _run(script: Script, request: Request, report: Callable[[LegacyRun, str], None]) -> None:
     """Makes a run; ``report`` gets it with its status, also of one that came to no end."""
+    options = request.options
     processes = join(options.cuda)
     workload: Workload | None = None
     run: LegacyRun | None = None
@@ -114,7 +114,7 @@ def _run(script: Script, options: Any, report: Callable[[LegacyRun, str], None])
         try:
             # What is refused gets one line on stderr: there is none before it in a file.
             progress.start(f"making {options.net}", preparing=True, on_terminals_only=True)
-            workload = prepare(options)
+            workload = prepare(request)
             clock = device_clock(workload.device, cold_cache=options.cold_cache, synchronises=options.sync)
             with opened_for(workload, options, progress) as opened:
                 run = LegacyRun(script.kind, options, workload, opened, clock, processes, progress)
@@ -137,7 +137,7 @@ def _run(script: Script, options: Any, report: Callable[[LegacyRun, str], None])
             status = "out of memory"
         if status == "out of memory":
             # Outside the except block: the exception's frames would keep the memory that is being counted.
-            raise _too_large(options, workload)
+            raise _too_large(request, workload)
     finally:
         if run is not None and processes.prints:
             report(run, status)
@@ -146,19 +146,17 @@ def _run(script: Script, options: Any, report: Callable[[LegacyRun, str], None])
         processes.close()
 
 
-def _too_large(options: Any, workload: Workload | None) -> OutOfDeviceMemoryError:
+def _too_large(request: Request, workload: Workload | None) -> OutOfDeviceMemoryError:
     """Returns the error for a batch that did not fit, with the one to try. Frees the workload's input."""
-    largest = options.batch_size // 2  # a CPU does not count its memory
+    largest = request.options.batch_size // 2  # a CPU does not count its memory
     if workload is not None and workload.device.type == "cuda":
         like = workload.input.to("meta")
         del workload.input
         largest = largest_batch_to_try(workload.module, like, len(workload.net.input_size))
     if largest < 1:
-        sample = input_shape(options, find_net(options))[-len(find_net(options).input_size) :]
-        return too_large_a_sample(sample, "out of memory")
-    return OutOfDeviceMemoryError(
-        f"option -batch_size {options.batch_size}: out of memory; the largest batch to try is {largest}"
-    )
+        return too_large_a_sample(request.sample, "out of memory")
+    given = f"option -batch_size {request.options.batch_size}"
+    return OutOfDeviceMemoryError(f"{given}: out of memory; the largest batch to try is {largest}")
 
 
 @contextmanager

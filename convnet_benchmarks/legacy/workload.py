@@ -7,14 +7,14 @@ from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.legacy import backends
 from convnet_benchmarks.legacy.options import LegacyOptions
 from convnet_benchmarks.legacy.out_of_memory import Shortage, gpu_memory, largest_batch_to_try, shortage
+from convnet_benchmarks.legacy.request import Request
 from convnet_benchmarks.legacy.torchrun import own_gpu
-from convnet_benchmarks.workload import nets as named_nets
 from convnet_benchmarks.workload.backends import Backend
 from convnet_benchmarks.workload.check_runs import check_runs
 from convnet_benchmarks.workload.devices import CPU, open_device, open_gpu
 from convnet_benchmarks.workload.inputs import sample_input, to_device
 from convnet_benchmarks.workload.memory import available_bytes
-from convnet_benchmarks.workload.nets import by, check_size
+from convnet_benchmarks.workload.nets import by
 from convnet_benchmarks.workload.ran import Ran, ran_on
 from nets import registry
 from nets.net import Net
@@ -38,55 +38,18 @@ class Workload:
     notes: list[str] = field(default_factory=list)
 
 
-def find_net(options: LegacyOptions) -> Net:
-    """Returns the net that ``--net`` names. Raises UserError with what is accepted."""
-    net = options.net
-    if options.input_size is not None:
-        for option in ("x", "y", "z"):
-            if getattr(options, option) is not None:
-                raise UserError(f"option --input-size: already says what -{option} does; give one of them")
-        return named_nets.find(net, options.input_size)
-    if net not in registry.NETS and options.x is not None and options.y is not None:
-        return named_nets.find(net, (options.z or 3, options.x, options.y))
-    return named_nets.find(net)
-
-
-def input_shape(options: LegacyOptions, net: Net) -> tuple[int, ...]:
-    """Returns the shape of the input: batch (when 4-D), planes, height, width; or batch and what else
-    ``net`` takes.
-
-    Raises UserError for what a net of the registry never takes; ``prepare`` checks the rest.
-    """
-    given = (options.z, options.x, options.y)
-    sample = net.input_size
-    if len(sample) == len(given):
-        sample = tuple(own if size is None else size for size, own in zip(given, sample, strict=True))
-    elif any(size is not None for size in given):
-        raise UserError(f"option -x, -y, -z: an input of {net.name} is {by(sample)}; use --input-size")
-    if net.name in registry.NETS:
-        check_size(registry.NETS[net.name], sample, "-z")
-    batched = options.tensor_4d
-    if batched is None:
-        batched = options.batch_size > 1 or not net.unbatched
-    elif not batched and not net.unbatched:
-        raise UserError(f"option -4d_tensor false: {net.name} takes batches only; leave the option away")
-    return (options.batch_size, *sample) if batched else sample
-
-
-def prepare(options: LegacyOptions) -> Workload:
+def prepare(request: Request) -> Workload:
     """Builds everything a run needs, from cheap checks to costly memory.
 
     Raises UserError (bad options) and OutOfDeviceMemoryError (a batch that cannot fit).
     """
-    net = find_net(options)
-    backend = backends.choose(options)
+    options, net, backend, shape = request.options, request.net, request.backend, request.input_shape
     device = _device(options)
-    shape = input_shape(options, net)
     on_meta = registry.on_meta(net)
     missing = None
     if net.name in registry.NETS:
-        _check_shape(options, net, on_meta, shape)
-        missing = _missing_memory(options, net, on_meta, shape, device)
+        _check_shape(request, on_meta)
+        missing = _missing_memory(request, on_meta, device)
     if options.ccn2:
         backends.check_ccn2(on_meta, shape)
 
@@ -144,11 +107,13 @@ def _device(options: LegacyOptions) -> "torch.device":
     return open_gpu(own_gpu(options.device), "option -cuda true", "option --device", "-cuda false")
 
 
-def _check_shape(options: LegacyOptions, net: Net, on_meta: "nn.Module", shape: tuple[int, ...]) -> None:
-    """Checks on shapes alone that a net of the registry accepts ``shape``."""
+def _check_shape(request: Request, on_meta: "nn.Module") -> None:
+    """Checks on shapes alone that a net of the registry accepts the input."""
     import torch
 
     from nets.input_size import failing_layer
+
+    net, shape = request.net, request.input_shape
 
     own = registry.NETS[net.name].input_size
     sample = shape[-len(net.input_size) :]
@@ -162,7 +127,7 @@ def _check_shape(options: LegacyOptions, net: Net, on_meta: "nn.Module", shape: 
     name, layer_shape = failure
     layer = torch7_string(on_meta.get_submodule(name)).partition(" {")[0]
     where = f"layer {torch7_path(name)} {layer} gets {by(layer_shape)}"
-    if options.input_size is not None:
+    if request.options.input_size is not None:
         problem = f"{net.name} does not accept {by(sample)}: {where}"
         raise UserError(f"option --input-size: {problem}; the net's own size is {by(own)}")
     problem = f"{net.name} does not accept {shape[-2]}x{shape[-1]}: {where}"
@@ -188,9 +153,7 @@ def _advice(on_meta: "nn.Module", shape: tuple[int, ...], size: tuple[int, ...])
     return ", ".join(advice)
 
 
-def _missing_memory(
-    options: LegacyOptions, net: Net, on_meta: "nn.Module", shape: tuple[int, ...], device: "torch.device"
-) -> Shortage | None:
+def _missing_memory(request: Request, on_meta: "nn.Module", device: "torch.device") -> Shortage | None:
     """Returns what a batch that cannot fit on a GPU lacks, None for one that may fit.
 
     On a CPU such a batch is refused at once, before the system kills the process for it.
@@ -198,7 +161,8 @@ def _missing_memory(
     import torch
 
     available = available_bytes() if device.type == CPU else gpu_memory(device)
-    missing = shortage(net, on_meta, shape, getattr(torch, options.dtype).itemsize, available)
+    itemsize = getattr(torch, request.options.dtype).itemsize
+    missing = shortage(request.net, on_meta, request.input_shape, itemsize, available)
     if missing is not None and device.type == CPU:
         raise missing.error(missing.largest)
     return missing

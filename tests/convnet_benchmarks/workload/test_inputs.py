@@ -6,6 +6,7 @@ from torch import nn
 
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.legacy.options import BenchmarkOptions
+from convnet_benchmarks.legacy.request import resolve
 from convnet_benchmarks.legacy.workload import prepare
 from convnet_benchmarks.options.nets import find_net
 from convnet_benchmarks.options.types import input_size
@@ -34,7 +35,7 @@ def two_nets(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
 @pytest.mark.parametrize("seed", [1, 7, 2**32 - 1])
 def test_one_seed_gives_one_input_in_both_halves(name: str, dtype: str, seed: int) -> None:
-    legacy = prepare(BenchmarkOptions(net=name, batch_size=3, seed=seed, dtype=dtype)).input
+    legacy = prepare(resolve(BenchmarkOptions(net=name, batch_size=3, seed=seed, dtype=dtype))).input
     with open_point(Point(name, 3, dtype=dtype, seed=seed, mode="training")) as workload:
         assert torch.equal(workload.input, legacy) and workload.input.dtype == legacy.dtype
     net = registry.NETS[name]
@@ -68,7 +69,7 @@ def test_a_size_of_the_wrong_rank_is_refused_everywhere(
     name: str, size: tuple[int, ...], message: str
 ) -> None:
     with pytest.raises(UserError) as of_legacy:
-        prepare(BenchmarkOptions(net=name, input_size=size))
+        prepare(resolve(BenchmarkOptions(net=name, input_size=size)))
     with pytest.raises(UserError) as of_study:
         find_net({"net": name, "input_size": size})
     assert str(of_legacy.value) == str(of_study.value) == message

@@ -1,0 +1,69 @@
+"""A run as the options of a legacy script ask for it: what they say, found once and handed on."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.legacy import backends
+from convnet_benchmarks.legacy.options import LegacyOptions
+from convnet_benchmarks.workload import nets as named_nets
+from convnet_benchmarks.workload.backends import Backend
+from convnet_benchmarks.workload.nets import by, check_size
+from nets import registry
+from nets.net import Net
+
+
+@dataclass(frozen=True)
+class Request:
+    """The options, and the net, the kernels and the input that they name.
+
+    ``input_shape``: batch (when 4-D), planes, height, width; or batch and what else the net takes.
+    """
+
+    options: Any  # of the script's own class
+    net: Net
+    backend: Backend
+    input_shape: tuple[int, ...]
+
+    @property
+    def sample(self) -> tuple[int, ...]:
+        """Returns the shape of one sample."""
+        return self.input_shape[-len(self.net.input_size) :]
+
+
+def resolve(options: LegacyOptions) -> Request:
+    """Returns what ``options`` ask for. Raises UserError with what is accepted.
+
+    Checks what a net of the registry never takes; ``workload.prepare`` checks the rest.
+    """
+    net = _find_net(options)
+    return Request(options, net, backends.choose(options), _input_shape(options, net))
+
+
+def _find_net(options: LegacyOptions) -> Net:
+    net = options.net
+    if options.input_size is not None:
+        for option in ("x", "y", "z"):
+            if getattr(options, option) is not None:
+                raise UserError(f"option --input-size: already says what -{option} does; give one of them")
+        return named_nets.find(net, options.input_size)
+    if net not in registry.NETS and options.x is not None and options.y is not None:
+        return named_nets.find(net, (options.z or 3, options.x, options.y))
+    return named_nets.find(net)
+
+
+def _input_shape(options: LegacyOptions, net: Net) -> tuple[int, ...]:
+    given = (options.z, options.x, options.y)
+    sample = net.input_size
+    if len(sample) == len(given):
+        sample = tuple(own if size is None else size for size, own in zip(given, sample, strict=True))
+    elif any(size is not None for size in given):
+        raise UserError(f"option -x, -y, -z: an input of {net.name} is {by(sample)}; use --input-size")
+    if net.name in registry.NETS:
+        check_size(registry.NETS[net.name], sample, "-z")
+    batched = options.tensor_4d
+    if batched is None:
+        batched = options.batch_size > 1 or not net.unbatched
+    elif not batched and not net.unbatched:
+        raise UserError(f"option -4d_tensor false: {net.name} takes batches only; leave the option away")
+    return (options.batch_size, *sample) if batched else sample
