@@ -9,16 +9,16 @@ end
 
 -- module=rock
 rocks[[
-   argcheck=argcheck autobw=autobw autograd=autograd basic=basic class=class dataload=dataload dpnn=dpnn
+   autobw=autobw autograd=autograd basic=basic class=class dataload=dataload dpnn=dpnn
    dp=dp eladtools=eladtools experiments=experiments hash=hash hypero=hypero iterm=iterm inspect=inspect
    json=json4lua dkjson=dkjson lapp=penlight logging=lualogging logroll=logroll luaunit=luaunit manifold=manifold
-   middleclass=middleclass moses=moses nninit=nninit nnlr=nnlr nnquery=nnquery optnet=optnet pl=penlight pprint=pprint
+   middleclass=middleclass nninit=nninit nnlr=nnlr nnquery=nnquery optnet=optnet pl=penlight pprint=pprint
    residual=residual rnn=rnn rnnlib=rnnlib serpent=serpent std=stdlib telescope=telescope torchnet=torchnet
    torchx=torchx totem=totem tunit=tunit underscore=underscore.lua vararg=vararg weight-init=weight-init
    word2vec=word2vec xtorch=xtorch xttorch=xttorch nnf=nnf dataset=dataset mobdebug=mobdebug tableshape=tableshape]]
 
 for name, package in pairs{ inspect = 'lua-inspect', json = 'lua-json', dkjson = 'lua-dkjson', lapp = 'lua-penlight',
-   logging = 'lua-logging', luaunit = 'lua-unit', moses = 'lua-moses', pl = 'lua-penlight' } do
+   logging = 'lua-logging', luaunit = 'lua-unit', pl = 'lua-penlight' } do
    plain[name].debian = package
 end
 

@@ -24,7 +24,7 @@ def test_a_missing_package_is_explained_in_one_line(tmp_path: Path) -> None:
         end
         package.path = package.path .. ';/no/such/place/?.lua'
         says('torchx.x', "module 'torchx.x' not found", 'luarocks install torchx', '/no/such/place')
-        says('argcheck', 'luarocks install argcheck')
+        says('totem', 'luarocks install totem')
         if not package.searchpath('pl', package.path) then
            says('pl.path', 'rock penlight', 'luarocks install penlight', "Debian's lua-penlight")
         end
