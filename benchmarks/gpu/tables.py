@@ -17,6 +17,7 @@ def tables(figures: dict[str, Any]) -> list[Table]:
         _criterion_lines,
         _autotuning,
         _tune,
+        _tune_layers,
         _formats,
         _peaks,
         _plain,
@@ -110,6 +111,28 @@ def _tune(figures: dict[str, Any]) -> Table:
     columns = ["net", "auto [ms]", "without CUDA graphs [ms]", "plain loop [ms]", "plain loop over auto"]
     columns += ["choosing [s]", "choosing again [s]"]
     return _table("`--backend auto` beside a plain PyTorch loop", columns, rows)
+
+
+def _tune_layers(figures: dict[str, Any]) -> Table:
+    """Returns what a net's convolutions and Linear layers take by the plainest way and by the chosen one.
+
+    Only layers whose plainest way is right, or else it was not timed.
+    """
+    rows = []
+    for name, one in figures["checks"].get("tune", {}).items():
+        layers = one.get("layers", [])
+        sums = []
+        for phase in _PHASES[:3]:
+            of_phase = [(layer["chosen"][phase], layer["ways"][phase]) for layer in layers]
+            times = [(next(iter(ways.values())), ways[best]) for best, ways in of_phase if best in ways]
+            right = [pair for pair in times if not any(isinstance(ms, str) for ms in pair)]
+            sums += [sum(plainest for plainest, _ in right), sum(best for _, best in right)]
+        if layers:
+            rate = 3 * sum(layer["GFLOP"] for layer in layers) / one["ms"]["auto"]
+            rows.append([name, len(layers), *sums, rate])
+    columns = ["net", "layers"]
+    columns += [f"{phase}, {way} [ms]" for phase in _PHASES[:3] for way in ("cuDNN's estimate", "chosen")]
+    return _table("The layers alone", [*columns, "TFLOP/s in a whole pass"], rows)
 
 
 def _programs(figures: dict[str, Any]) -> Table:

@@ -41,7 +41,7 @@ class GpuPhases:
         self._chosen = chosen
         self._graphs: GraphPhases | None = None
         self._runs: Phases = chosen
-        self._on_pytorch = False  # what runs by calls
+        self._calls_pytorch = False  # what runs by calls
         self._layout = layout
         self._input: Tensor | None = None  # the caller's, and in the phases' layout
         self._own: Tensor | None = None
@@ -50,6 +50,11 @@ class GpuPhases:
     def by_calls(self) -> ChosenPhases:
         """Returns the phases as they run where they are not graphs."""
         return self._chosen
+
+    @property
+    def on_pytorch(self) -> bool:
+        """Returns whether PyTorch's own kernels run, which were faster than all else."""
+        return self._calls_pytorch and self._graphs is None
 
     @property
     def layers(self) -> list[Layer]:
@@ -93,8 +98,8 @@ class GpuPhases:
         self._prefer(by_ways, _median_ms(lambda: self.infer(input)))
 
     def _prefer(self, by_calls: float, by_pytorch: float) -> None:
-        self._on_pytorch = by_pytorch < by_calls
-        self._chosen.by_pytorch(self._on_pytorch)
+        self._calls_pytorch = by_pytorch < by_calls
+        self._chosen.by_pytorch(self._calls_pytorch)
 
     def _passing(self, input: Tensor) -> Callable[[], None]:
         """Returns a pass of the three phases over ``input``, the output its own gradient."""
@@ -145,12 +150,11 @@ class GpuPhases:
     def report(self) -> Report:
         """Returns the way of each layer in each phase."""
         names = {module: name for name, module in self.module.named_modules()}
-        stock = self._on_pytorch and self._graphs is None
         layers = tuple(
             LayerReport(
                 names[layer.module],
                 type(layer.module).__name__,
-                dict.fromkeys(chosen.names, _STOCK) if stock else dict(chosen.names),
+                dict.fromkeys(chosen.names, _STOCK) if self.on_pytorch else dict(chosen.names),
             )
             for layer in self._chosen.layers
             for chosen in layer.chosen.values()

@@ -10,6 +10,7 @@ import pytest
 from benchmarks.gpu import figures, journal, publish, tables
 from convnet_benchmarks import history
 from convnet_benchmarks.errors import UserError
+from nets.phases import PHASES
 from tests.helpers.made_results import benchmark
 from tests.helpers.places import ROOT
 
@@ -123,7 +124,15 @@ def test_a_second_run_of_a_day_has_a_file_of_its_own(
 
 def test_tables_of_what_was_chosen_and_trained(out: Path) -> None:
     ms = {"auto": 10.0, "auto by calls": 12.0, "plain loop": 20.0}
-    tuned = {"tune": {"net, batch 2": {"ms": ms, "seconds": {"choosing": 3.0}}}}
+    layers = [
+        {
+            "GFLOP": 5.0,
+            "chosen": dict.fromkeys(PHASES, "halves"),
+            "ways": {phase: {"cudnn": cudnn, "halves": 1.5} for phase in PHASES},
+        }
+        for cudnn in (4.0, "differs from float64")
+    ]
+    tuned = {"tune": {"net, batch 2": {"ms": ms, "seconds": {"choosing": 3.0}, "layers": layers}}}
     phases = {"updateOutput": 1.0, "updateGradInput": 2.0, "accGradParameters": 3.0}
     chosen = {"autotuning": {"batch 64, NCHW, 4 kernels tried": {"seconds": 1.5, **phases}}}
     th = {"ms": 5.0, "device_ms": 4.0, "operators": 9, "launches": 8, "waits": 1}
@@ -141,6 +150,7 @@ def test_tables_of_what_was_chosen_and_trained(out: Path) -> None:
     text = tables.text([figures.collect(out)])
     for expected in (
         "| net, batch 2 | 10 | 12 | 20 | 2 | 3 |",
+        "| net, batch 2 | 2 | 4 | 1.5 | 4 | 1.5 | 4 | 1.5 | 3 |",
         "4 kernels tried | 1.5 | 1 | 2 | 3 |",
         "| a program | 1e-06 | 5 | 4 |",
     ):
