@@ -41,6 +41,7 @@ Runs a Lua script written for Torch7, on PyTorch; without a script, an interacti
                        in the folder of SCRIPT or the working folder, or written by SCRIPT
   --same-order       pairs goes through string keys in the same order in every run (Linux), and random numbers
                        begin with the same seed
+  --rocks            say which packages SCRIPT lacks, and the command that gets them, without running it
   --sandbox          run SCRIPT without files, processes, ffi, debug, bytecode and Python
                        (--sandbox=weaker: also where the system lacks Landlock or seccomp), within
   --memory MB          so much memory [1024],
@@ -73,6 +74,7 @@ class Command:
         self.gpus: dict[int, int] = {}  # by the device that the script names
         self.same_order = False
         self.trust_functions = False
+        self.rocks = False
         self.sandbox = False
         self.weaker = False  # a sandbox without the layers that the system lacks
         self.limits: dict[str, float] = {}
@@ -111,6 +113,8 @@ def parse(argv: Sequence[str]) -> Command:
             command.trust_functions = True
         elif word == "--same-order":
             command.same_order = True
+        elif word == "--rocks":
+            command.rocks = True
         elif word.partition("=")[0] == "--sandbox":
             if word not in ("--sandbox", "--sandbox=weaker"):
                 raise UsageError(f"option {word}: --sandbox or --sandbox=weaker")
@@ -168,6 +172,8 @@ def _positive(option: str, text: str) -> float:
 def _check(command: Command) -> None:
     if command.script is not None and not os.path.isfile(command.script):
         raise UsageError(f"no script {command.script!r}: give the path of a Lua file")
+    if command.rocks and (command.script is None or command.steps or command.interactive or command.sandbox):
+        raise UsageError("--rocks reads one script: give its path, and none of -l, -e, -i, --sandbox")
     if command.sandbox:
         if (
             command.script is None
@@ -303,6 +309,8 @@ def _execute(command: Command, crew: Crew, interrupts: Interrupts) -> int:
     )
     if command.globals is not None:
         runtime.watch_globals(strict=command.globals == "strict")
+    if command.rocks:
+        return runtime.run_string("require('th.requires')(arg[0])")
     code = _run_steps(runtime, command)
     if code == 0 and _wants_prompt(command):
         code = run_prompt(runtime, interrupts)

@@ -22,16 +22,27 @@ for name, package in pairs{ inspect = 'lua-inspect', json = 'lua-json', dkjson =
    plain[name].debian = package
 end
 
-for name, repository in pairs{
-   autobw = 'bshillingford/autobw.torch', autograd = 'twitter/torch-autograd', classic = 'deepmind/classic',
-   dataset = 'twitter/torch-dataset', iterm = 'szagoruyko/iterm.torch', decisiontree = 'twitter/torch-decisiontree',
-      distlearn = 'twitter/torch-distlearn',
-   nnf = 'fmassa/object-detection.torch', rnnlib = 'facebookresearch/torch-rnnlib', torchx = 'nicholas-leonard/torchx',
+-- Where the sources are: ``repository`` on GitHub, and the ``part`` of it that is the package ('' all of it), if known.
+for name, place in pairs{
+   autobw = 'bshillingford/autobw.torch:', autograd = 'twitter/torch-autograd:src', class = 'torch/class:',
+   classic = 'deepmind/classic:classic', dataload = 'Element-Research/dataload:', dataset = 'twitter/torch-dataset',
+   decisiontree = 'twitter/torch-decisiontree', distlearn = 'twitter/torch-distlearn',
+   dp = 'nicholas-leonard/dp:', dpnn = 'Element-Research/dpnn:', iterm = 'szagoruyko/iterm.torch:',
+   middleclass = 'kikito/middleclass:middleclass.lua', nnf = 'fmassa/object-detection.torch',
+   nninit = 'Kaixhin/nninit:nninit.lua', optnet = 'fmassa/optimize-net:', pprint = 'jagt/pprint.lua:pprint.lua',
+   rnn = 'Element-Research/rnn:', rnnlib = 'facebookresearch/torch-rnnlib:rnnlib', torchnet = 'torchnet/torchnet:',
+   torchx = 'nicholas-leonard/torchx:', totem = 'deepmind/torch-totem:totem',
+   underscore = 'mirven/underscore.lua:lib/underscore.lua', unsup = 'koraykv/unsup:',
    wordembedding = 'rotmanmi/word2vec.torch',
 } do
-   plain[name] = plain[name] or {}
-   plain[name].source = 'https://github.com/' .. repository
+   local known = plain[name] or {}
+   plain[name], known.repository, known.part = known, place:match('^([^:]*):?(.*)$')
+   if not place:find(':', 1, true) then known.part = nil end
+   known.source = 'https://github.com/' .. known.repository
 end
+
+-- Packages that these load when they are loaded.
+plain.rnn.needs, plain.dataload.needs = 'dpnn', 'torchx'
 
 local WINDOWS = 'it opens windows, which th has not got: save pictures with image.save, or look at them in a browser '
    .. "with require 'display'"
