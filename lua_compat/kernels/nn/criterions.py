@@ -233,11 +233,16 @@ def loss_gradient(
     grad.copy_(result)
 
 
-def _cosine_embedding(a: Tensor, b: Tensor, y: Tensor, margin: float, average: bool) -> Tensor:
+def _cosine_embedding_losses(a: Tensor, b: Tensor, y: Tensor, margin: float) -> Tensor:
+    """The loss of each row; where y is not 1, that of a NaN is 0."""
     squares = (a.square().sum(-1) + 1e-12) * (b.square().sum(-1) + 1e-12)
     cosines = ((a * b).sum(-1) / squares.sqrt()).reshape(-1)
-    values = torch.where(y.reshape(-1) == 1, 1 - cosines, (cosines - margin).clamp(min=0))
-    values = torch.where(values > 0, values, values.detach())  # no loss, no slope
+    over = cosines - margin
+    return torch.where(y.reshape(-1) == 1, 1 - cosines, torch.where(over > 0, over, 0.0))
+
+
+def _cosine_embedding(a: Tensor, b: Tensor, y: Tensor, margin: float, average: bool) -> Tensor:
+    values = _cosine_embedding_losses(a, b, y, margin)
     return values.mean() if average else values.sum()
 
 
@@ -252,6 +257,9 @@ def cosine_embedding_gradients(
 ) -> None:
     one = a.new_ones(())
     results = gradients(lambda s, t, z: _cosine_embedding(s, t, z, margin, average), [a, b, y], [0, 1], one)
+    without_loss = _cosine_embedding_losses(a, b, y, margin) <= 0  # and so without slope
+    if a.dim() > 1:
+        without_loss = without_loss.unsqueeze(1)
     for grad, result in zip((grad_a, grad_b), results, strict=True):
         grad.resize_(result.shape)
-        grad.copy_(result)
+        grad.copy_(result.masked_fill(without_loss, 0))

@@ -56,8 +56,8 @@ _FUNCTIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
         lambda out, x, g: torch.mul(g, torch.sigmoid(-x), out=out),
     ),
     "soft_plus": (
-        lambda out, x, beta: _aten.softplus.out(x, beta, 20, out=out),
-        lambda out, x, g, beta: _aten.softplus_backward.grad_input(g, x, beta, 20, grad_input=out),
+        lambda out, x, beta, limit: _aten.softplus.out(x, beta, limit, out=out),
+        lambda out, x, g, beta, limit: _aten.softplus_backward.grad_input(g, x, beta, limit, grad_input=out),
     ),
     "hard_shrink": (
         lambda out, x, limit: _aten.hardshrink.out(x, limit, out=out),

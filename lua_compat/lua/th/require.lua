@@ -112,7 +112,8 @@ local function explanation(name, beside)
    local package_of_library = package_name:match('^lib(.+)')
    if package_of_library then
       hint = ("it would be C code, which th cannot load; packages of ours stand in for some (docs/lua.md), and %s is "
-         .. '%s; '):format(package_of_library, package.searchpath(package_of_library, package.path) and 'one that th finds'
+         .. '%s; '):format(package_of_library, package.searchpath(package_of_library, package.path)
+            and 'one that th finds'
          or 'not among what th finds')
    end
    local also = beside ~= '.' and ', and beside the requiring file in ' .. beside or ''

@@ -1,12 +1,15 @@
 -- Convolutions of images (batch x) planes x height x width, of volumes (with time before height) and of sequences
 -- (batch x) frames x features.
-for _, part in ipairs{ 'products', 'temporal', 'depthwise', 'local', 'connection_tables', 'subsampling' } do require('nn.convolution.luajit.' .. part) end
+for _, part in ipairs{ 'products', 'temporal', 'depthwise', 'local', 'connection_tables', 'subsampling' } do
+   require('nn.convolution.luajit.' .. part)
+end
 local math = require('th.own').math
 local select = require('th.own').select
 local kernel = require('torch.core.kernels').of_layers
 local layer = require 'nn.shared.layer'
 local volumes = require 'nn.shared.volumes'
 local kept = require 'nn.convolution.luajit.kept_windows'
+local whole = require('torch.core.arguments').whole
 local Module = torch.getmetatable('nn.Module')
 local KERNEL, STEP, PAD, ADJUST, DILATION = volumes.KERNEL, volumes.STEP, volumes.PAD, volumes.ADJUST, volumes.DILATION
 local dilations, triple, any = volumes.dilations, volumes.triple, volumes.any
@@ -94,7 +97,8 @@ local function define_dense(name, weight_sizes)
 end
 
 define_dense('nn.SpatialConvolution', function(self) return self.nOutputPlane, self.nInputPlane, self.kH, self.kW end)
-define_dense('nn.SpatialConvolutionMM', function(self) return self.nOutputPlane, self.nInputPlane * self.kH * self.kW end)
+define_dense('nn.SpatialConvolutionMM', function(self) return self.nOutputPlane,
+   self.nInputPlane * self.kH * self.kW end)
 
 local function image_fields(self, nInputPlane, nOutputPlane, kW, kH, dW, dH, padW, padH)
    layer.fields(self, { 'nInputPlane', 'nOutputPlane', 'kW', 'kH', 'dW', 'dH', 'padW', 'padH' }, nInputPlane,
@@ -120,13 +124,15 @@ layer.with_parameters{ name = 'SpatialDilatedConvolution', parent = 'nn.SpatialC
       self.dilationW, self.dilationH = dilationW or 1, dilationH or 1
    end,
    weight = function(self) return self.nOutputPlane, self.nInputPlane, self.kH, self.kW end,
+   sizes = { false, false, 'kH', 'kW' },
    bias = output_planes, fan_in = fan_in,
    arguments = function(self)
       return 'plain', self.dW, self.dH, self.padW, self.padH, self.dilationW, self.dilationH
    end,
    text = image_text(function(self) return ', ' .. self.dilationW .. ',' .. self.dilationH end) }
 
-local DepthWise = layer.with_parameters{ name = 'SpatialDepthWiseConvolution', bias_is_optional = true, f = 'depthwise_convolution',
+local DepthWise = layer.with_parameters{ name = 'SpatialDepthWiseConvolution', bias_is_optional = true,
+   f = 'depthwise_convolution',
    init = image_fields,
    weight = function(self) return self.nOutputPlane, self.nInputPlane * self.kH * self.kW end,
    bias = function(self) return self.nOutputPlane, self.nInputPlane end,
@@ -161,6 +167,7 @@ layer.with_parameters{ name = 'SpatialFullConvolution', bias_is_optional = true,
       end
    end,
    weight = function(self) return self.nInputPlane, self.nOutputPlane, self.kH, self.kW end,
+   sizes = { false, false, 'kH', 'kW' },
    bias = output_planes, fan_in = fan_in,
    arguments = function(self, input)
       return 'transposed', self.dW, self.dH, self.padW, self.padH, image_adjustment(self, input)
@@ -178,6 +185,7 @@ local Local = layer.with_parameters{ name = 'SpatialConvolutionLocal', f = 'loca
       assert(self.oW >= 1 and self.oH >= 1, 'illegal configuration: output width or height less than 1')
    end,
    weight = function(self) return self.oH, self.oW, self.nOutputPlane, self.nInputPlane, self.kH, self.kW end,
+   sizes = { 'oH', 'oW', 'nOutputPlane', 'nInputPlane', 'kH', 'kW' },
    bias = function(self) return self.nOutputPlane, self.oH, self.oW end,
    fan_in = fan_in,
    arguments = image_values,
@@ -229,9 +237,16 @@ local TemporalConvolution = layer.with_parameters{ name = 'TemporalConvolution',
          dW or 1)
    end,
    weight = function(self) return self.outputFrameSize, self.inputFrameSize * self.kW end,
+   sizes = { 'outputFrameSize', false },
    bias = function(self) return self.outputFrameSize end,
    fan_in = function(self) return self.kW * self.inputFrameSize end,
-   arguments = function(self) return self.kW, self.dW end }
+   arguments = function(self, input)
+      local expected, got = self.inputFrameSize, input:size(input:dim())
+      if expected and whole(expected) ~= got then
+         error(('invalid input frame size. Got: %d, Expected: %d'):format(got, whole(expected)), 0)
+      end
+      return self.kW, self.dW
+   end }
 TemporalConvolution.sharedAccUpdateGradParameters = TemporalConvolution.defaultAccUpdateGradParameters
 
 layer.with_parameters{ name = 'TemporalSubSampling', f = 'temporal_subsampling',
@@ -239,6 +254,7 @@ layer.with_parameters{ name = 'TemporalSubSampling', f = 'temporal_subsampling',
       layer.fields(self, { 'inputFrameSize', 'kW', 'dW' }, inputFrameSize, kW, dW or 1)
    end,
    weight = function(self) return self.inputFrameSize end, bias = function(self) return self.inputFrameSize end,
+   sizes = { 'inputFrameSize' },
    fan_in = function(self) return self.kW end,
    arguments = function(self) return self.kW, self.dW end }
 
@@ -248,6 +264,7 @@ layer.with_parameters{ name = 'TemporalRowConvolution', bias_is_optional = true,
          featFirst and true or false)
    end,
    weight = function(self) return self.inputFrameSize, 1, self.kW end,
+   sizes = { false, false, 'kW' },
    bias = function(self) return self.inputFrameSize end,
    fan_in = function(self) return self.kW * self.inputFrameSize end,
    arguments = function(self) return self.dW, self.featFirst end,
@@ -257,6 +274,8 @@ layer.with_parameters{ name = 'TemporalRowConvolution', bias_is_optional = true,
    end }
 
 -- Volumes
+
+local OF_VOLUMES = { false, false, 'kT', 'kH', 'kW' }
 
 local function volume_text(self)
    local text = ('(%d -> %d, %dx%dx%d'):format(self.nInputPlane, self.nOutputPlane, triple(self, KERNEL))
@@ -277,12 +296,14 @@ local function volume_fields(self, nInputPlane, nOutputPlane, kT, kW, kH, dT, dW
 end
 local function weight_sizes(self) return self.nOutputPlane, self.nInputPlane, self.kT, self.kH, self.kW end
 
-layer.with_parameters{ name = 'VolumetricConvolution', bias_is_optional = true, keeps_windows = true, f = 'convolution', init = volume_fields,
-   weight = weight_sizes, bias = output_planes, fan_in = volume, text = function(self) return volume_text(self) end,
+layer.with_parameters{ name = 'VolumetricConvolution', bias_is_optional = true, keeps_windows = true, f = 'convolution',
+   init = volume_fields,
+   sizes = OF_VOLUMES, weight = weight_sizes, bias = output_planes, fan_in = volume,
+      text = function(self) return volume_text(self) end,
    arguments = function(self) return 'plain', self.dT, self.dW, self.dH, triple(self, PAD) end }
 
 local Dilated = layer.with_parameters{ name = 'VolumetricDilatedConvolution', parent = 'nn.VolumetricConvolution',
-   f = 'convolution', weight = weight_sizes, bias = output_planes, fan_in = volume,
+   f = 'convolution', sizes = OF_VOLUMES, weight = weight_sizes, bias = output_planes, fan_in = volume,
    init = function(self, ...)
       volume_fields(self, ...)
       layer.fields(self, DILATION, dilations(select(12, ...)))
@@ -307,7 +328,8 @@ local function volume_adjustment(self, input)
    return rest.T, rest.W, rest.H
 end
 
-layer.with_parameters{ name = 'VolumetricFullConvolution', bias_is_optional = true, f = 'convolution', takes_target = true,
+layer.with_parameters{ name = 'VolumetricFullConvolution', bias_is_optional = true, f = 'convolution',
+   takes_target = true,
    init = function(self, nInputPlane, nOutputPlane, kT, kW, kH, dT, dW, dH, padT, padW, padH, adjT, adjW, adjH)
       self.nInputPlane, self.nOutputPlane = nInputPlane, nOutputPlane
       layer.fields(self, KERNEL, kT, kW, kH)
@@ -320,6 +342,7 @@ layer.with_parameters{ name = 'VolumetricFullConvolution', bias_is_optional = tr
       end
    end,
    weight = function(self) return self.nInputPlane, self.nOutputPlane, self.kT, self.kH, self.kW end,
+   sizes = OF_VOLUMES,
    bias = output_planes, fan_in = volume, text = function(self) return volume_text(self) end,
    arguments = function(self, input)
       return 'transposed', self.dT, self.dW, self.dH, self.padT, self.padW, self.padH, volume_adjustment(self, input)

@@ -3,6 +3,7 @@ for _, part in ipairs{ 'batch', 'cross_map', 'vectors' } do require('nn.normaliz
 local math = require('th.own').math
 local kernel = require('torch.core.kernels').of_layers
 local layer = require 'nn.shared.layer'
+local number = require('torch.core.arguments').number
 local Module = torch.getmetatable('nn.Module')
 
 local BatchNormalization = torch.class('nn.BatchNormalization', 'nn.Module')
@@ -112,11 +113,30 @@ local Volumetric = torch.class('nn.VolumetricBatchNormalization', 'nn.BatchNorma
 Volumetric.nDim = 5
 
 -- Normalization over neighbouring planes
-layer.plain{ name = 'SpatialCrossMapLRN', f = 'cross_map_lrn',
+-- On a CPU, Torch7 looks for planes that are not there where the window is even, or (for the gradient) has no
+-- neighbours.
+local function check_window(self, input, is_gradient)
+   local size = number(self.size)
+   if input:dim() < 3 or torch.type(input):find('Cuda', 1, true) then return end
+   if size % 2 == 0 and input:size(input:dim() - 2) > size / 2 then
+      error(('nn.SpatialCrossMapLRN: an odd size expected, got %d'):format(size), 0)
+   elseif is_gradient and size == 1 then
+      error('nn.SpatialCrossMapLRN: no gradient of windows of size 1', 0)
+   end
+end
+local SpatialCrossMapLRN = layer.plain{ name = 'SpatialCrossMapLRN', f = 'cross_map_lrn',
    init = function(self, size, alpha, beta, k)
       self.size, self.alpha, self.beta, self.k = size, alpha or 0.0001, beta or 0.75, k or 1
    end,
-   arguments = function(self) return self.size, self.alpha, self.beta, self.k end }
+   arguments = function(self, input)
+      check_window(self, input)
+      return self.size, self.alpha, self.beta, self.k
+   end }
+local gradient_over_planes = SpatialCrossMapLRN.updateGradInput
+function SpatialCrossMapLRN:updateGradInput(input, gradOutput)
+   check_window(self, input, true)
+   return gradient_over_planes(self, input, gradOutput)
+end
 
 layer.plain{ name = 'Normalize', f = 'normalize',
    init = function(self, p, eps)

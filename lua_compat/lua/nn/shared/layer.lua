@@ -10,6 +10,8 @@ local select = require('th.own').select
 local kernels = require 'torch.core.kernels'
 local kernel = kernels.of_layers
 local kept = require 'nn.convolution.luajit.kept_windows'
+local records = require('torch.core.memory').records
+local whole = require('torch.core.arguments').whole
 local Module = torch.getmetatable('nn.Module')
 
 local layer = {}
@@ -73,15 +75,31 @@ end
 
 -- A layer with a weight, and a bias unless row.bias is nil; with bias_is_optional it has the method
 -- noBias. weight(self), bias(self): sizes; fan_in(self): the default initialization is uniform within 1 /
--- sqrt of it; start: what the weights are at first, instead, and reset leaves them alone. keeps_windows:
--- those of the forward pass may be kept for the gradients (nn/convolution/luajit/kept_windows.lua). takes_target: the input may
--- be { tensor, target }, where the target's sizes count (arguments sees the table) and its gradient is
--- zero.
+-- sqrt of it; sizes: the fields that say the weight's sizes once more, by dimension, or false; start: what the weights
+-- are at first, instead, and reset leaves them alone. keeps_windows: those of the forward pass may be kept for the
+-- gradients (nn/convolution/luajit/kept_windows.lua). takes_target: the input may be { tensor, target }, where the
+-- target's sizes count (arguments sees the table) and its gradient is zero.
 function layer.with_parameters(row)
    local class = class_of(row)
    local arguments = row.arguments or none
    local forward, grad_input = kernel[row.f], kernel[row.f .. '_grad_input']
    local grad_parameters = kernel[row.f .. '_grad_parameters']
+   local sizes, last = row.sizes, row.sizes and #row.sizes
+
+   -- Fields that a script has changed must still be the weight's. (nn/THNN.lua gives a module no more than it needs.)
+   local function check_sizes(self)
+      local weight = records[self.weight]
+      if not weight or weight.nd ~= last then return end
+      for d = 1, last do
+         local name = sizes[d]
+         local size = name and self[name]
+         if size and whole(size) ~= weight[2 * d - 1] then
+            error(('%s: %s is %d in the weight, but the field is %s'):format(torch.type(self), name, weight[2 * d - 1],
+               tostring(size)), 0)
+         end
+      end
+   end
+   if not sizes then check_sizes = none end
    local tensor_of = row.takes_target and function(input) return torch.isTensor(input) and input or input[1] end
       or function(input) return input end
 
@@ -113,6 +131,7 @@ function layer.with_parameters(row)
    end
 
    function class:updateOutput(input)
+      check_sizes(self)
       if row.keeps_windows then kept.announce(self) end
       forward(self.output, tensor_of(input), self.weight, self.bias, arguments(self, input))
       return self.output
@@ -121,6 +140,7 @@ function layer.with_parameters(row)
       if not self.gradInput then return end
       if type(self.gradInput) == 'table' then self.gradInput = self.gradInput[1] or gradOutput.new() end
       local tensor = tensor_of(input)
+      check_sizes(self)
       grad_input(self.gradInput, tensor, gradOutput, self.weight, self.bias, arguments(self, input))
       if tensor ~= input then
          local target = input[2]
@@ -130,6 +150,7 @@ function layer.with_parameters(row)
       return self.gradInput
    end
    function class:accGradParameters(input, gradOutput, scale)
+      check_sizes(self)
       if row.keeps_windows then kept.announce(self) end
       grad_parameters(self.gradWeight, self.gradBias, tensor_of(input), gradOutput, self.weight, self.bias, scale or 1,
          arguments(self, input))

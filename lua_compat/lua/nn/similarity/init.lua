@@ -159,7 +159,9 @@ local function check_input(self, input)
    return view(input, input:size(1), size, 1)
 end
 -- The gradients of the distances, which are the output, divided by these; 1e-7 keeps them from zero.
-local function slopes(self, gradOutput) return torch.cdiv(gradOutput, torch.add(self.output, 1e-7)):viewAs(self.output) end
+local function slopes(self, gradOutput)
+   return torch.cdiv(gradOutput, torch.add(self.output, 1e-7)):viewAs(self.output)
+end
 
 function Euclidean:updateOutput(input)
    check_input(self, input)
@@ -290,14 +292,20 @@ local PairwiseDistance = layer.pair{ name = 'PairwiseDistance', f = 'pairwise_di
    arguments = function(self) return self.norm end }
 local pairwise_gradients = PairwiseDistance.updateGradInput
 
--- The slope of an absolute value at 0 is drawn: either side.
+-- The slope of an absolute value at 0, and at a NaN, is drawn: either side.
 function PairwiseDistance:updateGradInput(input, gradOutput)
    local first, second = unpack(pairwise_gradients(self, input, gradOutput))
-   local equal = self.norm == 1 and torch.eq(input[1], input[2])
-   if equal and equal:any() then
-      equal, first, second = equal:view(-1), first:view(-1), second:view(-1)
-      for i = 1, equal:size(1) do
-         if equal[i] == 1 and torch.random(2) == 1 then first[i], second[i] = -first[i], -second[i] end
+   if self.norm ~= 1 then return self.gradInput end
+   local difference = torch.add(input[1], -1, input[2]):view(-1)
+   local undecided = torch.gt(difference, 0):add(torch.lt(difference, 0)):eq(0)
+   if undecided:any() then
+      first, second, gradOutput = first:view(-1), second:view(-1), gradOutput:contiguous():view(-1)
+      local of_one = input[1]:dim() == 1 and first:size(1) or input[1]:size(2)
+      for i = 1, first:size(1) do
+         if undecided[i] == 1 then
+            first[i] = (2 * torch.random(2) - 3) * gradOutput[math.ceil(i / of_one)]
+            second[i] = -first[i]
+         end
       end
    end
    return self.gradInput

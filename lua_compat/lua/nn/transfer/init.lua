@@ -1,8 +1,9 @@
 -- Transfer functions: a function of each element. A row of the table below is a module:
---    name, the kernel's function, its parameters as { field, default } in the constructor's order (convert: what makes a
+-- name, the kernel's function, its parameters as { field, default } in the constructor's order (convert: what makes a
 --    number of a field that Torch7 gives to a function of torch, not to THNN), and:
 --    inplace: whether the constructor ends with an in-place flag
 --    f_in_place(self, input): the kernel's function in place, where Torch7's does otherwise with a NaN
+--    of_gradient: what makes the gradient's parameters of these, where they are others
 --    of_output: whether the derivative is computed from the output
 --    init: more fields that Torch7's module has
 for _, part in ipairs{ 'elementwise', 'prelu', 'gated_linear', 'softmax' } do require('nn.transfer.luajit.' .. part) end
@@ -14,7 +15,7 @@ local overloads = require 'torch.tensor.overloads'
 local rectifiers = require 'nn.transfer.luajit.rectifiers'
 local arguments = require 'torch.core.arguments'
 local records = require('torch.core.memory').records
-local number, flag, scalar = arguments.number, arguments.flag, arguments.scalar
+local number, flag, scalar, whole = arguments.number, arguments.flag, arguments.scalar, arguments.whole
 
 local Module = torch.getmetatable('nn.Module')
 
@@ -56,6 +57,7 @@ local function define(row)
       return inplace and flag(inplace)
    end
 
+   local of_gradient = row.of_gradient or function(...) return ... end
    local function f(inplace, input) return inplace and row.f_in_place and row.f_in_place(input) or row.f end
 
    function class:updateOutput(input)
@@ -70,7 +72,7 @@ local function define(row)
       local inplace = is_in_place(self)
       if inplace then self.gradInput:set(gradOutput) end
       kernel.transfer_gradient(self.gradInput, row.of_output and self.output or input, gradOutput, f(inplace, input),
-         values(self, parameters))
+         of_gradient(values(self, parameters)))
       return self.gradInput
    end
 
@@ -80,7 +82,8 @@ local function define(row)
    return class
 end
 
--- In place a NaN stays, except that Torch7 then limits a vector, and what lies apart, once more as if it were not in place.
+-- In place a NaN stays, except that Torch7 then limits a vector, and what lies apart, once more as if it were not in
+-- place.
 local function in_place(name)
    return function() return name end
 end
@@ -98,8 +101,14 @@ for _, row in ipairs{
    { name = 'Tanh', f = 'tanh', of_output = true },
    { name = 'SoftSign', f = 'soft_sign' },
    { name = 'LogSigmoid', f = 'log_sigmoid' },
-   { name = 'SoftPlus', f = 'soft_plus', parameters = { { 'beta', 1 } },
-      init = function(self) self.threshold = 20 end },
+   { name = 'SoftPlus', f = 'soft_plus', parameters = { { 'beta', 1 }, { 'threshold', 20 } },
+      init = function(self) self.threshold = 20 end, -- no argument of the constructor
+      -- the gradient compares the output with the threshold, of which this is the input
+      of_gradient = function(beta, threshold)
+         threshold = number(threshold)
+         if threshold <= 0 then return beta, -math.huge end
+         return beta, threshold < 40 and math.log(math.exp(threshold) - 1) or threshold
+      end },
    { name = 'HardShrink', f = 'hard_shrink', parameters = { { 'lambda', 0.5 } } },
    { name = 'SoftShrink', f = 'soft_shrink', parameters = { { 'lambda', 0.5 } } },
    { name = 'ELU', f = 'elu', parameters = { { 'alpha', 1 } }, inplace = true, of_output = true,
@@ -132,6 +141,13 @@ for _, row in ipairs{
       end },
 } do define(row) end
 
+-- The gradient at the output is copied, so it may be of another type.
+local SoftSign = torch.getmetatable('nn.SoftSign')
+local gradient_of_soft_sign = SoftSign.updateGradInput
+function SoftSign:updateGradInput(input, gradOutput)
+   return gradient_of_soft_sign(self, input, gradOutput:type(self.gradInput:type()))
+end
+
 -- f(x) = max(x, 0)
 local ReLU, Threshold = torch.class('nn.ReLU', 'nn.Threshold')
 function ReLU:__init(inplace) Threshold.__init(self, 0, 0, inplace) end
@@ -149,6 +165,13 @@ end
 
 local Clamp, HardTanh = torch.class('nn.Clamp', 'nn.HardTanh')
 function Clamp:__init(low, high) HardTanh.__init(self, low, high) end
+
+-- Bounds that a script has taken away are the default's.
+local limit = HardTanh.updateOutput
+function HardTanh:updateOutput(input)
+   self.min_val, self.max_val = self.min_val or -1, self.max_val or 1
+   return limit(self, input)
+end
 
 -- Soft maxima over the classes: the last dimension of a vector or matrix, the third last of images
 for name, f in pairs{ SoftMax = 'softmax', LogSoftMax = 'log_softmax', SoftMin = 'softmin',
@@ -172,9 +195,9 @@ layer.plain{ name = 'GatedLinearUnit', f = 'gated_linear_unit', init = function(
 layer.with_parameters{ name = 'PReLU', f = 'prelu', start = 0.25,
    init = function(self, planes) self.nOutputPlane = planes or 0 end,
    arguments = function(self, input)
-      local planes = input:size(input:dim() > 1 and 2 or 1)
-      if self.nOutputPlane > 0 and planes ~= self.nOutputPlane then
-         error(('Wrong number of input planes. Expected %d but got %d.'):format(self.nOutputPlane, planes), 0)
+      local planes, expected = input:size(input:dim() > 1 and 2 or 1), whole(self.nOutputPlane)
+      if expected ~= 0 and planes ~= expected then
+         error(('Wrong number of input planes. Expected %d but got %d.'):format(expected, planes), 0)
       end
    end,
    weight = function(self) return math.max(self.nOutputPlane, 1) end }
@@ -189,24 +212,46 @@ function RReLU:__init(lower, upper, inplace)
    self.train = true
    self.inplace = inplace or false
 end
+-- The bounds as numbers of the elements' type, in which Torch7 computes with them
+local function bounds(self, input)
+   local cast = records[input].T.cast
+   local lower, upper = cast(number(self.lower)), cast(number(self.upper))
+   return lower, upper, cast(upper - lower), cast(lower + upper) / 2
+end
+local ALIKE = 1e-6 -- bounds that are no further apart draw nothing for the gradient
+
 function RReLU:updateOutput(input)
-   local lower, upper, train, noise = number(self.lower), number(self.upper), flag(self.train), self.noise:resizeAs(input)
-   if train then
+   local lower, upper, _, mean = bounds(self, input)
+   local inplace = flag(self.inplace)
+   local output = inplace and input or self.output
+   if flag(self.train) then
+      local noise = self.noise:resizeAs(input)
       if not noise:isContiguous() then
          noise = noise:clone()
          self.noise = noise
       end
       rectifiers.draw_slopes(records[noise], records[input:contiguous()], overloads.default_generator(), lower, upper)
+      output:cmul(input, noise)
    else
-      local cast = records[noise].T.cast -- the bounds are numbers of the type
-      kernel.transfer_gradient(noise, input, noise:fill(1), 'leaky_relu', cast(cast(lower) + cast(upper)) / 2)
+      kernel.transfer(output, input, 'leaky_relu_in_place', mean)
    end
-   if self.inplace then return self.output:set(input:cmul(self.noise)) end
-   return self.output:cmul(input, self.noise)
+   return inplace and self.output:set(input) or output
 end
-function RReLU:updateGradInput(_, gradOutput)
-   if self.inplace then return self.gradInput:set(gradOutput:cmul(self.noise)) end
-   return self.gradInput:cmul(gradOutput, self.noise)
+function RReLU:updateGradInput(input, gradOutput)
+   if input:nElement() ~= gradOutput:nElement() then
+      error(('input and gradOutput have different number of elements: %d and %d'):format(input:nElement(),
+         gradOutput:nElement()), 0)
+   end
+   local _, _, apart, mean = bounds(self, input)
+   local inplace = flag(self.inplace)
+   local gradient = inplace and gradOutput or self.gradInput
+   if flag(self.train) and apart > ALIKE then
+      gradient:cmul(gradOutput, self.noise)
+   else
+      if not gradOutput:isSameSizeAs(input) then gradOutput = gradOutput:contiguous():viewAs(input) end
+      kernel.transfer_gradient(inplace and gradOutput or gradient, input, gradOutput, 'leaky_relu_in_place', mean)
+   end
+   return inplace and self.gradInput:set(gradOutput) or gradient
 end
 function RReLU:clearState()
    if self.noise then self.noise:set() end

@@ -1,5 +1,41 @@
 """Convolutions: LuaJIT's results are PyTorch's."""
 
+from pathlib import Path
+
+from tests.helpers.commands import run_lua
 from tests.lua_compat.families.two_ways import made_for
 
 test_both_ways_agree, test_both_ways_agree_on_much_more = made_for(__file__)
+
+
+def test_sizes_in_fields_must_be_those_of_the_weight(tmp_path: Path) -> None:
+    run_lua(
+        tmp_path,
+        """
+        require 'nn'
+        local function check(module, x, names)
+           local y = module:forward(x):clone()
+           for name in names:gmatch('%S+') do
+              local right = module[name]
+              for _, wrong in ipairs{ right + 1, right - 1, tostring(right), {}, 0 / 0 } do
+                 module[name] = wrong
+                 assert(not pcall(module.forward, module, x), torch.type(module) .. name)
+                 assert(not pcall(module.updateGradInput, module, x, y), torch.type(module) .. name)
+                 assert(not pcall(module.accGradParameters, module, x, y), torch.type(module) .. name)
+              end
+              module[name] = right
+           end
+           module:backward(x, y)
+        end
+        check(nn.SpatialDilatedConvolution(3, 4, 3, 2, 1, 1, 2, 2, 2, 2), torch.rand(3, 9, 9), 'kW kH')
+        check(nn.SpatialFullConvolution(3, 4, 3, 2, 2, 2), torch.rand(3, 5, 5), 'kW kH')
+        check(nn.SpatialConvolutionLocal(3, 4, 7, 6, 3, 2), torch.rand(3, 6, 7),
+           'kW kH oW oH nInputPlane nOutputPlane')
+        check(nn.VolumetricConvolution(2, 3, 2, 3, 1), torch.rand(2, 4, 6, 6), 'kT kW kH')
+        check(nn.VolumetricFullConvolution(2, 3, 2, 3, 1), torch.rand(2, 4, 6, 6), 'kT kW kH')
+        check(nn.VolumetricDilatedConvolution(2, 3, 2, 3, 1), torch.rand(2, 4, 6, 6), 'kT kW kH')
+        check(nn.TemporalConvolution(4, 3, 2), torch.rand(6, 4), 'inputFrameSize outputFrameSize')
+        check(nn.TemporalSubSampling(4, 2), torch.rand(6, 4), 'inputFrameSize')
+        check(nn.TemporalRowConvolution(4, 2), torch.rand(6, 4), 'kW')
+        """,
+    )

@@ -51,7 +51,7 @@ local function rows_compared(T)
    local rows_of_windows, columns_of_windows = random(1, 7), random(1, 4)
    local pictures = images(T, random(1, 3), 3, random(4, 30))
    if random(1, 3) == 1 then pictures = pictures:clone():mul(2):round() end
-   local neighbours, beta = random(1, 5), random(1, 2) == 1 and 0.75 or torch.uniform(0.1, 2)
+   local neighbours, beta = 2 * random(1, 3) + 1, random(1, 2) == 1 and 0.75 or torch.uniform(0.1, 2)
    both_ways(T .. ' SpatialCrossMapLRN', function()
       local module = nn.SpatialCrossMapLRN(neighbours, 0.1, beta):type(T)
       local y = module:forward(pictures)

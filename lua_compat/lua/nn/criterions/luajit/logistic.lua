@@ -44,11 +44,11 @@ end
 local weigh = logistic.weigh
 
 -- Transfer functions, as nn/transfer/luajit/elementwise.lua calls them: r has x's sizes.
-function logistic.forward.soft_plus(r, x, _, beta, n)
+function logistic.forward.soft_plus(r, x, _, beta, n, threshold)
    local z = is_contiguous(r) and of('first', x)
    if not z then return false end
    scale(z, n, beta)
-   soften(z, n, LINEAR)
+   soften(z, n, threshold)
    return write(r, z, 1 / beta)
 end
 function logistic.forward.log_sigmoid(r, x, _, _, n)
@@ -65,13 +65,13 @@ end
 local function times(z, g, n)
    for k = 0, n - 1 do z[k] = z[k] * g[k] end
 end
-function logistic.backward.soft_plus(r, x, gradient, beta, n)
+function logistic.backward.soft_plus(r, x, gradient, beta, n, threshold)
    if not is_contiguous(r) then return false end
    local z, g = both(x, gradient)
    if not g then return false end
    scale(z, n, beta)
    local linear = numbers.room('linear', n)
-   for k = 0, n - 1 do linear[k] = z[k] > LINEAR and 1 or 0 end
+   for k = 0, n - 1 do linear[k] = z[k] > threshold and 1 or 0 end
    squash(z, n)
    for k = 0, n - 1 do z[k] = max(z[k], linear[k]) * g[k] end
    return write(r, z, 1)
