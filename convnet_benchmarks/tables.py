@@ -55,12 +55,13 @@ class Column:
 
 @dataclass
 class Table:
-    """``rows`` have a cell for every column; ``notes`` are lines below the table."""
+    """``rows`` have a cell for every column; ``heading`` are lines above the table, ``notes`` below it."""
 
     title: str
     columns: Sequence[Column]
     rows: list[Sequence[Cell]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    heading: list[str] = field(default_factory=list)
 
     def show(self, stream: TextIO | None = None) -> None:
         """Writes the table to ``stream`` (default: stdout), no wider than it where it is a terminal."""
@@ -87,13 +88,14 @@ class Table:
             ).rstrip()
             for row in grid
         ]
-        return "\n".join([*([self.title] if self.title else []), *lines, *self.notes])
+        return "\n".join([*self.heading, *([self.title] if self.title else []), *lines, *self.notes])
 
     def markdown(self) -> str:
         lines = ["| " + " | ".join(_escaped(column.title) for column in self.columns) + " |"]
         lines.append("|" + "|".join("---:" if right else "---" for right in self.numeric()) + "|")
         lines += ["| " + " | ".join(map(_escaped, row)) + " |" for row in self.texts()]
-        heading = [f"**{self.title}**", ""] if self.title else []
+        heading = [line for text in self.heading for line in (text, "")]
+        heading += [f"**{self.title}**", ""] if self.title else []
         notes = [line for note in self.notes for line in ("", note)]
         return "\n".join([*heading, *lines, *notes]) + "\n"
 
@@ -104,7 +106,7 @@ class Table:
     def as_dict(self) -> dict[str, Any]:
         names = [column.name for column in self.columns]
         rows = [dict(zip(names, row, strict=True)) for row in self.rows]
-        return {"title": self.title, "rows": rows, "notes": self.notes}
+        return {"title": self.title, "rows": rows, "notes": [*self.heading, *self.notes]}
 
     def texts(self) -> list[list[str]]:
         """Returns the rows as shown."""
@@ -131,6 +133,7 @@ class Table:
             [self.columns[i] for i in kept],
             [[row[i] for i in kept] for row in self.rows],
             self.notes,
+            self.heading,
         )
 
     def _show_fitted(self, stream: TextIO, width: int) -> None:
@@ -140,6 +143,8 @@ class Table:
 
         # rich takes a dumb terminal's width as told only together with a height.
         console = Console(file=stream, width=width, height=25, highlight=False)
+        for line in self.heading:
+            console.print(Text(line))
         if self.title:
             console.print(Text(self.title, style="bold"))
         widths = self._widths(width)

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from convnet_benchmarks.legacy.numbers import NUMBER, read_numbers
 from convnet_benchmarks.legacy.setup import Setup, of_options
@@ -55,7 +55,8 @@ class LoggedRun:
     """One benchmark's lines.
 
     ``times``: label, as printed, to milliseconds in ``unit``; of a label printed more than once the mean, and
-    every value in ``samples``. ``title`` and ``kernels`` tell the runs of one log apart ('AlexNet
+    every value in ``samples``; of a result file the median, with its statistics in ``figures`` (value, low,
+    high, samples of ``Measurement``). ``title`` and ``kernels`` tell the runs of one log apart ('AlexNet
     128x3x224x224' and 'cudnn'). ``batch_size``: None where the log does not say it.
     """
 
@@ -70,7 +71,7 @@ class LoggedRun:
     options: Mapping[str, str] = field(default_factory=dict)
     device: str | None = None
     setup: Setup | None = None  # None where the log does not say it
-    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # 95 %, in ``unit``
+    figures: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     model: tuple[Layer, ...] = ()
 
 

@@ -1,6 +1,7 @@
 """The setup of a legacy script's run: what must be the same before two runs' times are compared."""
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from convnet_benchmarks.legacy.options import (
     parse,
 )
 from convnet_benchmarks.workload.ran import Ran
+from nets import registry
 
 
 @dataclass(frozen=True)
@@ -37,26 +39,58 @@ class Setup:
         return ", ".join([self.kind, self.net, self.device, self.kernels, samples, *size])
 
 
-# What must agree for two runs to be a pair; of what may differ, the kernels matter least.
-_DECISIVE = ("kind", "device", "batch_size")
-_TOLD = ("net", "input", "batched", "kernels")
+# Runs that differ in these did other work: their times are not compared.
+_WORK = ("kind", "net", "input", "batch_size")
+_SHOWN = 3  # runs of a file
+# These are told, and what is compared; among several runs one of the same device is meant.
+_TOLD = ("device", "batched", "kernels")
 
 
 def distance(a: Setup, b: Setup) -> int | None:
     """Returns how many things differ of two runs, 0 for the same options; None where they are no pair."""
-    if differences(a, b, _DECISIVE):
+    if unlike(a, b) or a.device != b.device:
         return None
-    return len(differences(a, b, _TOLD))
+    return len(told(a, b))
 
 
-def differences(a: Setup, b: Setup, names: tuple[str, ...] = (*_DECISIVE, *_TOLD)) -> dict[str, str]:
-    """Returns in words what differs, by the field's name."""
-    found = {}
+def unlike(a: Setup, b: Setup, letters: tuple[str, str] = ("A", "B")) -> list[str]:
+    """Returns in words why two runs did other work, with the device if that differs, too; empty for the same
+    work.
+    """
+    found = _differences(a, b, _WORK, letters)
+    return [*found, *_differences(a, b, ("device",), letters)] if found else []
+
+
+def told(a: Setup, b: Setup, letters: tuple[str, str] = ("A", "B")) -> list[str]:
+    """Returns in words what else differs of two runs of the same work."""
+    return _differences(a, b, _TOLD, letters)
+
+
+def _nearest(a: Sequence[Setup], b: Sequence[Setup], letters: tuple[str, str] = ("A", "B")) -> list[str]:
+    """Returns in words what differs of the two runs, one of ``a`` and one of ``b``, that differ least."""
+    found = [_differences(one, other, (*_WORK, "device"), letters) for one in a for other in b]
+    return min(found, key=len, default=[])
+
+
+def unlike_runs(path_a: str, a: Sequence[Setup], path_b: str, b: Sequence[Setup]) -> str:
+    """Returns why no run of A is compared with one of B, in the words of every command."""
+    has = "; ".join(f"{path} has {_listed(setups)}" for path, setups in ((path_a, a), (path_b, b)))
+    return f"A and B are of unlike runs: {'; '.join(_nearest(a, b))}. {has}"
+
+
+def _listed(setups: Sequence[Setup]) -> str:
+    more = f" and {len(setups) - _SHOWN} more" if len(setups) > _SHOWN else ""
+    return " | ".join(map(str, setups[:_SHOWN])) + more
+
+
+def _differences(a: Setup, b: Setup, names: Sequence[str], letters: tuple[str, str]) -> list[str]:
+    found = []
     for name in names:
         one, other = getattr(a, name), getattr(b, name)
         if one != other:
             shown = [str(value) if value != "" else "the net's own" for value in (one, other)]
-            found[name] = f"{name.replace('_', ' ')} is {shown[0]} in A, {shown[1]} in B"
+            both = ", ".join(f"{value} in {letter}" for value, letter in zip(shown, letters, strict=True))
+            found.append(f"{name.replace('_', ' ')} is {both}")
     return found
 
 
@@ -90,12 +124,18 @@ def of_options(kind: str, given: Mapping[str, str], *, of_lua: bool) -> Setup | 
         batched=batched,
         kernels=kernels,
         net=options.net,
-        input=_input(options.z, options.x, options.y),
+        input=_input(options.net, options.input_size or (options.z, options.x, options.y)),
     )
 
 
-def _input(*sizes: Any) -> str:
-    """Returns the input's sizes as they were asked for; '' where none was."""
+def _input(net: str, sizes: Sequence[Any]) -> str:
+    """Returns the input's sizes as they were asked for; '' where they are the net's own."""
+    with contextlib.suppress(KeyError):
+        own = registry.find(net).input_size
+        if len(own) == len(sizes):
+            sizes = [size or its_own for size, its_own in zip(sizes, own, strict=True)]
+            if list(sizes) == list(own):
+                return ""
     return "x".join(str(size or "-") for size in sizes) if any(sizes) else ""
 
 
@@ -109,5 +149,5 @@ def of_result(kind: str, document: Mapping[str, Any], ran: Ran) -> Setup:
         batched=len(ran.input_shape) > 3,
         kernels=str(document.get("backend", {}).get("name", ran.backend)),
         net=ran.net,
-        input=_input(*(options.get(name) for name in ("z", "x", "y"))),
+        input=_input(ran.net, options.get("input_size") or [options.get(name) for name in ("z", "x", "y")]),
     )

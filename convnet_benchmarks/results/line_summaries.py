@@ -15,6 +15,12 @@ def line_summaries(document: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     return summaries
 
 
+def per_sample(summary: Mapping[str, Any], batch: int) -> dict[str, Any]:
+    """Returns a line's figures as ``Measurement`` has them: in ms per sample of ``batch``."""
+    ends = {name: float(summary[name]) / batch for name in ("low", "high")}
+    return {"value": float(summary["median"]) / batch, **ends, "samples": summary["samples"]}
+
+
 def _sum(summaries: list[Mapping[str, Any]]) -> dict[str, Any]:
     """Adds up phases timed one after the other. The sums of the intervals' ends bound the sum as surely."""
     total: dict[str, Any] = {

@@ -15,7 +15,7 @@ from convnet_benchmarks.points.fields import FieldError, Fields, is_finite, is_w
 from convnet_benchmarks.points.file import is_point_file, latest_lines
 from convnet_benchmarks.results.from_points import of_point
 from convnet_benchmarks.results.from_studies import environment_device, study_measurements
-from convnet_benchmarks.results.line_summaries import line_summaries
+from convnet_benchmarks.results.line_summaries import line_summaries, per_sample
 from convnet_benchmarks.results.measurement import (
     MEMORY,
     MS_PER_BATCH,
@@ -62,7 +62,7 @@ def load(path: str) -> ResultFile:
         return _checked(ResultFile(path, "points", tuple(found), records=tuple(one for _, one in lines)))
     document = _json_document(path)
     if document is None:
-        runs = [(run.setup, tuple(_of_log(run))) for run in load_runs(path)]
+        runs = [(run.setup, tuple(of_log(run))) for run in load_runs(path)]
         found = [one for _, measurements in runs for one in measurements]
         known = tuple((setup, ms) for setup, ms in runs if setup is not None)
         return _checked(ResultFile(path, "log", tuple(found), runs=known))
@@ -143,25 +143,30 @@ def _wrong(one: Measurement) -> str:
     return ""
 
 
-def _of_log(run: LoggedRun) -> list[Measurement]:
+def of_log(run: LoggedRun) -> list[Measurement]:
     """Returns a log's lines: single numbers, or means, without statistics."""
+    times = run.times.items()
+    common = about(run)
+    return [_per_sample(replace(common, phase=_phase(label, run.kind), value=time)) for label, time in times]
+
+
+def about(run: LoggedRun) -> Measurement:
+    """Returns what a run says of itself, as a measurement of nothing."""
     title = "" if run.command else run.title
     layer = title if title.startswith("input = ") else ""
-    about = Measurement(
+    return Measurement(
         quantity=TIME,
         unit=run.unit,
         value=0.0,
-        net="one convolution" if layer else _net_of_log(title) or (run.setup.net if run.setup else ""),
+        net="one convolution" if layer else net_of_log(title) or (run.setup.net if run.setup else ""),
         batch=run.batch_size,
         op=layer,
         device=run.device or "",
         software=run.kernels or run.command or "",
     )
-    times = run.times.items()
-    return [_per_sample(replace(about, phase=_phase(label, run.kind), value=time)) for label, time in times]
 
 
-def _net_of_log(title: str) -> str:
+def net_of_log(title: str) -> str:
     """Returns 'alexnet_owt' for 'AlexNet 128x3x224x224'."""
     net = _INPUT_SHAPE.sub("", title)
     return _NETS_OF_LOGS.get(net, net)
@@ -186,14 +191,7 @@ def _of_run(document: Mapping[str, Any], ran: Ran | None) -> list[Measurement]:
     for label in lines:
         one = replace(about, phase=_phase(label, kind), value=lines.positive(label))
         if label in summaries:
-            summary = summaries[label]
-            one = replace(
-                one,
-                value=summary["median"] / batch,
-                low=summary["low"] / batch,
-                high=summary["high"] / batch,
-                samples=summary["samples"],
-            )
+            one = replace(one, **per_sample(summaries[label], batch))
         found.append(one)
     return found
 

@@ -8,10 +8,9 @@ from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.legacy.logs import PER_SAMPLE, LoggedRun, parse_log, parse_model
 from convnet_benchmarks.legacy.setup import of_result
 from convnet_benchmarks.output import SCHEMA
-from convnet_benchmarks.points.fields import FieldError, is_finite, shown
-from convnet_benchmarks.results.line_summaries import line_summaries
+from convnet_benchmarks.points.fields import FieldError, is_finite, is_whole, shown
+from convnet_benchmarks.results.line_summaries import line_summaries, per_sample
 from convnet_benchmarks.results.ran import ran_of
-from convnet_benchmarks.timing.statistics import FEWEST_FOR_A_VERDICT
 
 
 def is_run_json(path: str) -> bool:
@@ -64,30 +63,29 @@ def _run_of_json(path: str, text: str) -> LoggedRun:
         raise UserError(f"{path}: {error}") from None
     except AttributeError:
         raise UserError(f"{path}: 'options' and 'backend' must be objects") from None
-    times = {label: float(value) for label, value in lines.items()}
+    figures = _figures(path, document, ran.batch_size) if ran else {}
+    times = {label: figures[label]["value"] if label in figures else float(lines[label]) for label in lines}
     return LoggedRun(
         kind,
         PER_SAMPLE,
         times,
         batch_size=ran.batch_size if ran else None,
         device=ran.device_name if ran else None,
+        kernels=ran.software if ran else "",
         setup=setup,
-        intervals=_intervals(path, document, ran.batch_size) if ran else {},
+        figures=figures,
         model=model,
     )
 
 
-def _intervals(path: str, document: dict[str, Any], batch_size: int) -> dict[str, tuple[float, float]]:
-    """Returns the intervals of the lines, in ms per sample, that enough passes were timed for."""
+def _figures(path: str, document: dict[str, Any], batch_size: int) -> dict[str, dict[str, Any]]:
+    """Returns the statistics of the lines that were timed in a loop, in ms per sample."""
     try:
-        found = {
-            label: (float(one["low"]) / batch_size, float(one["high"]) / batch_size)
-            for label, one in line_summaries(document).items()
-            if one["samples"] >= FEWEST_FOR_A_VERDICT
-        }
+        found = {label: per_sample(one, batch_size) for label, one in line_summaries(document).items()}
     except (LookupError, TypeError, ValueError, AttributeError):
         raise UserError(f"{path}: 'phases' must hold a 'summary' for each label") from None
-    for label, (low, high) in found.items():
-        if not (is_finite(low) and is_finite(high) and 0 < low <= high):
+    for label, one in found.items():
+        ends = low, _, high = one["low"], one["value"], one["high"]
+        if not (all(map(is_finite, ends)) and 0 < low <= one["value"] <= high and is_whole(one["samples"])):
             raise UserError(f"{path}: label '{label}': {low:g} to {high:g} is no interval of times")
     return found

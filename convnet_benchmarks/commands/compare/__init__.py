@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 from convnet_benchmarks.commands.compare.rows import compare
 from convnet_benchmarks.commands.compare.same_options import with_same_options
 from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.legacy.setup import told
 from convnet_benchmarks.options.study import open_output, study_parser
 from convnet_benchmarks.results.load import load_all
+from convnet_benchmarks.results.side_by_side import cautions, file_line, ratio_cells, ratio_columns, reasons
 from convnet_benchmarks.tables import Column, Table
 from convnet_benchmarks.timing.statistics import FEWEST_FOR_A_VERDICT
-from convnet_benchmarks.timing.verdicts import FASTER, OLD_IS_FASTER, OLD_IS_SLOWER, SAME, SLOWER, by_how_much
+from convnet_benchmarks.timing.verdicts import OLD_IS_FASTER, OLD_IS_SLOWER, SLOWER
 
 if TYPE_CHECKING:
     from convnet_benchmarks.commands.compare.rows import ComparedRow, Comparison
@@ -138,7 +140,7 @@ def _differences(a: "ResultFile", b: "ResultFile") -> str:
         values = [{getattr(one, name) for one in file.measurements} - {"", None} for file in (a, b)]
         if all(values) and not values[0] & values[1]:
             shown = [", ".join(sorted(map(str, each))[:3]) for each in values]
-            found.append(f"{name} is {shown[0]} in A, {shown[1]} in B")
+            found.append(f"{'batch size' if name == 'batch' else name} is {shown[0]} in A, {shown[1]} in B")
     return "; ".join(found)
 
 
@@ -158,32 +160,24 @@ def comparison_table(
     letters = [_letter(place) for place in range(len(files))]
     shared = [row for row in rows if any(row.ratios)]
     about = _about_columns(comparison, shared)
-    columns = [Column(heading) for heading, _ in about] + [Column("unit"), Column("A", digits=5)]
+    columns = [Column(heading, condition=heading == "quantity") for heading, _ in about]
+    columns += [Column("unit", condition=True), Column("A", digits=5)]
     for letter in letters[1:]:
-        columns += [
-            Column(letter, digits=5),
-            Column(f"{letter} : A", digits=3, key=f"{letter} over A"),
-            Column("from", digits=3, key=f"{letter} over A, from"),
-            Column("to", digits=3, key=f"{letter} over A, to"),
-            Column("verdict", key=f"verdict of {letter}"),
-        ]
+        columns += [Column(letter, digits=5), *ratio_columns(letter)]
     table = Table("", columns)
     for row in shared:
         cells: list[Cell] = [cell(row) for _, cell in about]
         cells += [row.about.unit, row.values[0].value if row.values[0] else None]
         for value, found in zip(row.values[1:], row.ratios, strict=True):
             cells.append(value.value if value else None)
-            cells += _ratio_cells(found)
+            cells += ratio_cells(found)
         table.rows.append(cells)
-    table.notes = [_file_note(letter, file) for letter, file in zip(letters, files, strict=True)]
-    table.notes += _notes(rows, shared, letters)
+    table.heading = [
+        file_line(letter, file.path, file.kind, file.measurements)
+        for letter, file in zip(letters, files, strict=True)
+    ]
+    table.notes = _notes(rows, shared, letters) + _conditions(files, letters)
     return table
-
-
-def _ratio_cells(found: "Ratio | None") -> "list[Cell]":
-    if found is None:
-        return [None, None, None, ""]
-    return [found.value, found.low, found.high, by_how_much(found.verdict, found.value)]
 
 
 def _letter(place: int) -> str:
@@ -205,16 +199,6 @@ def _about_columns(
     return [(headings.get(name, name), cell(name)) for name in [*chosen, "quantity"]]
 
 
-def _file_note(letter: str, file: "ResultFile") -> str:
-    """Returns the file, and the conditions that all its measurements have."""
-    constant = []
-    for name in ("net", "batch", "device", "software"):
-        values = {getattr(one, name) for one in file.measurements}
-        if len(values) == 1 and (value := values.pop()):
-            constant.append(f"batch {value}" if name == "batch" else str(value))
-    return f"{letter}: {file.path} ({file.kind})" + (f": {'; '.join(constant)}" if constant else "")
-
-
 def _notes(
     rows: "Sequence[ComparedRow]", shared: "Sequence[ComparedRow]", letters: Sequence[str]
 ) -> list[str]:
@@ -229,15 +213,18 @@ def _notes(
             f"{letter}: "
             + (", ".join(f"{n} {verdict}" for verdict, n in counts.items()) or "no measurement in common")
         )
-        reasons = Counter(one.reason for one in found if one and one.reason)
-        notes += [f"{letter}: {n} UNSURE because {reason}" for reason, n in reasons.items()]
+        notes += reasons(letter, found)
     alone = len(rows) - len(shared)
     if alone:
         notes.append(f"{alone} more measurements are in one file only")
-    if any(one and one.verdict in (OLD_IS_SLOWER, OLD_IS_FASTER) for row in shared for one in row.ratios):
-        notes.append("An old log has one mean a line: the intervals are those of the new run alone.")
-    if any(one and one.verdict in (FASTER, SLOWER, SAME) for row in shared for one in row.ratios):
-        notes.append(
-            "The files are separate runs: the difference includes whatever else changed between them."
-        )
-    return notes
+    return notes + cautions([one for row in shared for one in row.ratios])
+
+
+def _conditions(files: "Sequence[ResultFile]", letters: Sequence[str]) -> list[str]:
+    """Returns in words what differs of how the files' runs were started, where each has one."""
+    first = files[0]
+    found = []
+    for letter, file in zip(letters[1:], files[1:], strict=True):
+        if len(first.runs) == len(file.runs) == 1:
+            found += told(first.runs[0][0], file.runs[0][0], ("A", letter))
+    return found

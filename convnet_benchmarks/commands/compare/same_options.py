@@ -5,22 +5,26 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from convnet_benchmarks.errors import UserError
-from convnet_benchmarks.legacy.setup import Setup, distance
+from convnet_benchmarks.legacy.setup import distance, unlike, unlike_runs
 from convnet_benchmarks.results.load import ResultFile
-
-_SHOWN = 3
 
 
 def with_same_options(files: Sequence[ResultFile]) -> list[ResultFile]:
     """Returns the files; one of several runs keeps those that the other files' runs are pairs of.
 
-    Raises UserError where there is none.
+    Raises UserError where there is none, or a file of one run has another work than the first one's.
     """
-    return [_chosen(file, [other for other in files if other is not file]) for file in files]
+    kept = [_chosen(file, [other for other in files if other is not file], files) for file in files]
+    first = kept[0]
+    for other in kept[1:]:
+        if len(first.runs) == len(other.runs) == 1 and unlike(first.runs[0][0], other.runs[0][0]):
+            raise UserError(unlike_runs(first.path, [first.runs[0][0]], other.path, [other.runs[0][0]]))
+    return kept
 
 
-def _chosen(file: ResultFile, others: Sequence[ResultFile]) -> ResultFile:
-    wanted = [setup for other in others for setup, _ in other.runs]
+def _chosen(file: ResultFile, others: Sequence[ResultFile], files: Sequence[ResultFile]) -> ResultFile:
+    with_runs = [other for other in others if other.runs]
+    wanted = [setup for other in with_runs for setup, _ in other.runs]
     if len(file.runs) < 2 or not wanted:
         return file
     kept: dict[int, None] = {}
@@ -30,15 +34,9 @@ def _chosen(file: ResultFile, others: Sequence[ResultFile]) -> ResultFile:
         if near:
             kept[min(near)[1]] = None
     if not kept:
-        raise UserError(
-            f"no run of {file.path} was started like the other ones: it has {_listed(file)}; "
-            f"{'; '.join(f'{other.path} has {_listed(other)}' for other in others if other.runs)}"
-        )
-    measurements = itertools.chain.from_iterable(file.runs[place][1] for place in sorted(kept))
-    return replace(file, measurements=tuple(measurements))
-
-
-def _listed(file: ResultFile) -> str:
-    setups: list[Setup] = [setup for setup, _ in file.runs]
-    more = f" and {len(setups) - _SHOWN} more" if len(setups) > _SHOWN else ""
-    return " | ".join(map(str, setups[:_SHOWN])) + more
+        pair = sorted((file, with_runs[0]), key=lambda one: [other is one for other in files].index(True))
+        (a, setups_a), (b, setups_b) = ((one.path, [setup for setup, _ in one.runs]) for one in pair)
+        raise UserError(unlike_runs(a, setups_a, b, setups_b))
+    runs = tuple(file.runs[place] for place in sorted(kept))
+    measurements = itertools.chain.from_iterable(of_run for _, of_run in runs)
+    return replace(file, measurements=tuple(measurements), runs=runs)

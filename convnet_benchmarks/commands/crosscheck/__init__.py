@@ -13,7 +13,9 @@ from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.options.parser import OneLineParser
 from convnet_benchmarks.options.types import seed
 from convnet_benchmarks.output import OutputFile, check_distinct
+from convnet_benchmarks.results.load import about
 from convnet_benchmarks.results.runs import is_run_json, load_runs
+from convnet_benchmarks.results.side_by_side import file_line
 from convnet_benchmarks.tables import Table
 from convnet_benchmarks.workload.torch7_models import is_t7_file, load_t7, without_lua_files
 
@@ -210,16 +212,20 @@ def _compare_lua(options: argparse.Namespace) -> "Report":
         return tensor_report((options.a, f"{options.lua} run by th"), comparisons, "lua script")
     if options.batch_size < 1:
         raise UserError(f"option --batch-size: {options.batch_size} is not a number from 1 up")
-    comparisons, net = crosscheck_lua.compare_net(
+    comparisons, net, notes = crosscheck_lua.compare_net(
         options.lua, options.net, options.seed, options.batch_size, tolerance, only
     )
-    return tensor_report((options.lua, f"{net}, seed {options.seed}"), comparisons, "lua net")
+    return tensor_report((options.lua, f"{net}, seed {options.seed}"), comparisons, "lua net", notes)
 
 
 def _compare_runs(options: argparse.Namespace) -> "Report":
-
-    runs = compare_logs(load_runs(options.a), load_runs(options.b), options.max_slowdown)
-    return log_report((options.a, options.b), runs)
+    names = (options.a, options.b)
+    a, b = map(load_runs, names)
+    headings = [
+        file_line(letter, path, "result" if is_run_json(path) else "log", [about(run) for run in runs])
+        for letter, path, runs in zip("AB", names, (a, b), strict=True)
+    ]
+    return log_report(names, headings, compare_logs(a, b, names, options.max_slowdown))
 
 
 def _compare_results(options: argparse.Namespace) -> "Report":

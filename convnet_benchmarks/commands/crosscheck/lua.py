@@ -50,6 +50,14 @@ local input = torch.FloatTensor(sizes):normal():double()
 net:double()
 net:training()
 net:apply(function(module) if torch.type(module):find('Dropout') then module.p = 0 end end)
+-- Such a module computes no gradient of its input, which a Concat around it leaves undefined.
+local without = {}
+net:apply(function(module)
+    if module.gradInput == nil then
+        without[#without + 1] = torch.type(module)
+        module.gradInput = torch.DoubleTensor()
+    end
+end)
 local parameters, gradParameters = net:parameters()
 net:zeroGradParameters()
 local output = net:forward(input)
@@ -57,7 +65,7 @@ if not torch.isTensor(output) then error('its output is a ' .. torch.type(output
 local gradOutput = torch.FloatTensor(output:size()):normal():double()
 local gradInput = net:backward(input, gradOutput)
 torch.save(out, { parameters = parameters or {}, gradParameters = gradParameters or {}, output = output,
-    gradInput = gradInput })
+    gradInput = gradInput, without = table.concat(without, ', ') })
 """
 
 
@@ -86,10 +94,10 @@ def compare_with_recorded(
 
 def compare_net(
     script: str, name: str | None, seed: int, batch: int, tolerance: Tolerance, only: tuple[str, ...]
-) -> tuple[list[Comparison], str]:
+) -> tuple[list[Comparison], str, list[str]]:
     """Returns the net that ``script`` defines against the Python net called ``name`` (None: as the file),
-    and its name: parameters from ``seed``, output, gradInput and gradParameters on an input of ``seed`` +
-    1.
+    its name, and notes: parameters from ``seed``, output, gradInput and gradParameters on an input of
+    ``seed`` + 1.
     """
     net = _find(script, name)
     shape = (batch, *net.input_size)
@@ -98,9 +106,11 @@ def compare_net(
         driver.write_text(_DRIVER)
         _run_lua(script, [str(driver), script, str(out), str(seed), *map(str, shape)])
         lua = load_results(str(out))
+        without = lua.entries.pop("without").value
         ours, names = _python_results(net, seed, shape)
         comparisons = _compare(lua, ours, names, tolerance, only)
-    return comparisons, net.name
+    notes = [f"{script} sets gradInput to nil in {without}: computed here all the same"] if without else []
+    return comparisons, net.name, notes
 
 
 def _find(script: str, name: str | None) -> registry.Net:

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from convnet_benchmarks.results.side_by_side import cautions, ratio_cells, ratio_columns, reasons
 from convnet_benchmarks.tables import Cell, Column, Table
-from convnet_benchmarks.timing.verdicts import by_how_much
 
 if TYPE_CHECKING:
-    from convnet_benchmarks.commands.crosscheck.runs import RunComparison
+    from convnet_benchmarks.commands.crosscheck.runs import LabelComparison, RunComparison
     from convnet_benchmarks.commands.crosscheck.tensors import Comparison
 
 SCHEMA = "convnet-benchmarks/crosscheck-1"
@@ -41,40 +41,40 @@ def tensor_report(
     return Report(agrees, tuple(parts), _document(kind, names, agrees, [asdict(row) for row in comparisons]))
 
 
-def log_report(names: tuple[str, str], comparisons: Sequence["RunComparison"]) -> Report:
+def log_report(
+    names: tuple[str, str], headings: Sequence[str], comparisons: Sequence["RunComparison"]
+) -> Report:
     """Returns a table for each run: milliseconds in A and B, and how many times as fast B is."""
     agrees = bool(comparisons) and all(run.agrees for run in comparisons)
-    parts: list[str | Table] = [*_heading(names)]
+    parts: list[str | Table] = [*headings, ""]
     for run in comparisons:
-        parts += [_run_table(run) if run.labels else run.title, *run.notes, *run.problems, ""]
+        parts += [*([_run_table(run)] if run.labels else []), *run.notes, *run.problems, ""]
+    parts += [*cautions([row.ratio for run in comparisons for row in run.labels]), ""]
     agreeing = sum(run.agrees for run in comparisons)
     compared = "labels and structure" if all(run.model for run in comparisons) else "labels"
     parts.append(f"{_verdict(agrees)}: {agreeing} of {len(comparisons)} runs have the same {compared}")
-    found = [
-        {**asdict(run), "labels": [{**asdict(row), "speedup": row.speedup} for row in run.labels]}
-        for run in comparisons
-    ]
+    found = [{**asdict(run), "labels": [_label(row) for row in run.labels]} for run in comparisons]
     return Report(agrees, tuple(parts), _document("logs", names, agrees, found))
 
 
 def _run_table(run: "RunComparison") -> Table:
     """Returns the labels of a run, with what is known of the models below them."""
-    columns = [Column("label"), Column("A"), Column("B"), Column("A / B", digits=3)]
-    judged = [row for row in run.labels if row.verdict]
+    columns = [Column("label"), Column("A", digits=5), Column("B", digits=5), *ratio_columns("B")]
     table = Table(f"{run.title} ({run.unit})" if run.unit else run.title, columns)
-    table.rows += [(row.label, row.a, row.b, row.speedup if run.unit else None) for row in run.labels]
-    if judged:
-        table.columns = [*columns, *(Column(name, digits=3) for name in ("from", "to")), Column("verdict")]
-        table.rows = [
-            (*row, one.low, one.high, by_how_much(one.verdict, one.speedup))
-            for row, one in zip(table.rows, run.labels, strict=True)
-        ]
-        table.notes.append("from, to: of the new run's interval; the old one has one mean a line")
+    table.rows += [(row.label, row.a, row.b, *ratio_cells(row.ratio)) for row in run.labels]
+    table.notes.append("B : A is how many times as fast B is.")
+    table.notes += reasons("B", [row.ratio for row in run.labels])
     if run.model is not None and not run.model.differences:
         table.notes.append(f"model: the same {run.model.layers} modules")
     if run.model is not None:
         table.notes += [f"model: {a} in A is {b} in B" for a, b in run.model.implementations]
     return table
+
+
+def _label(row: "LabelComparison") -> dict[str, Any]:
+    found = {} if row.ratio is None else asdict(row.ratio)
+    judged = {name: found.get(name) for name in ("low", "high", "verdict", "reason")}
+    return {"label": row.label, "a": row.a, "b": row.b, "speedup": row.speedup, **judged}
 
 
 def _heading(names: tuple[str, str]) -> list[str]:

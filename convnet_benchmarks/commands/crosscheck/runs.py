@@ -4,38 +4,34 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.legacy.logs import PER_BATCH, PER_SAMPLE, Layer, LoggedRun
-from convnet_benchmarks.legacy.setup import differences, distance
-from convnet_benchmarks.timing.verdicts import against_old
+from convnet_benchmarks.legacy.setup import distance, told, unlike, unlike_runs
+from convnet_benchmarks.results.load import net_of_log
+from convnet_benchmarks.results.measurement import TIME, Measurement, net_key
+from convnet_benchmarks.results.ratio import Ratio, ratio
 
 # Convolutions that compute the same, whatever they were called.
 _SAME_LAYER = {"SpatialConvolutionMM": "SpatialConvolution", "SpatialConvolutionCUDA": "SpatialConvolution"}
 # Taken once, not a mean: a result may leave them out.
 _SINGLE_PASSES = (":dry-run", "dry_run", "t1")
-# What of two setups makes times of other work.
-_OTHER_WORK = ("net", "input")
+_SHOWN = 3  # runs without a counterpart
 _LAYER = re.compile(r"(?:\w+\.)?(\w+)(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class LabelComparison:
-    """One label: milliseconds in A and in B, None where one of them has not printed it.
-
-    ``low``, ``high``, ``verdict``: where one of them is an old mean and the other has an interval, the bounds
-    of the speed-up and what may be said of it.
-    """
+    """One label: milliseconds in A and in B, None where one of them has not printed it, and their ratio."""
 
     label: str
     a: float | None
     b: float | None
-    low: float | None = None
-    high: float | None = None
-    verdict: str = ""
+    ratio: Ratio | None = None
 
     @property
     def speedup(self) -> float | None:
         """Returns how many times as fast B is as A."""
-        return self.a / self.b if self.a is not None and self.b else None
+        return self.ratio.value if self.ratio else None
 
 
 @dataclass(frozen=True)
@@ -66,25 +62,67 @@ class RunComparison:
 
 
 def compare_logs(
-    a: Sequence[LoggedRun], b: Sequence[LoggedRun], max_slowdown: float | None = None
+    a: Sequence[LoggedRun],
+    b: Sequence[LoggedRun],
+    names: tuple[str, str],
+    max_slowdown: float | None = None,
 ) -> list[RunComparison]:
     """Compares A's runs with their counterparts in B.
 
     Runs agree where B has every label of A (single passes aside) and the models' structure is the same; with
-    ``max_slowdown``, also no phase of B may take longer than that many times A's.
+    ``max_slowdown``, also no phase of B may take longer than that many times A's. Raises UserError where no
+    run has a counterpart that did the same work; ``names`` are the files'.
     """
-    comparisons = []
     pairs = _pairs(a, b)
-    known = [run for run, other in pairs if other and _by_options(run, other) is not None]
-    if known and len(b) == 1:  # one new result for an old log of many runs
-        pairs = [(run, other) for run, other in pairs if other]
-    for run, counterpart in pairs:
-        if counterpart is None:
-            title = " ".join(filter(None, (run.title, run.kernels)))
-            comparisons.append(RunComparison(title, "", (), None, ("no such run in B",)))
-        else:
-            comparisons.append(compare_runs(run, counterpart, max_slowdown))
+    found = [(run, other) for run, other in pairs if other]
+    if not found or (len(a) == len(b) == 1 and _unlike(a[0], b[0])):
+        raise UserError(_why_unlike(a, b, names))
+    comparisons = [compare_runs(run, other, max_slowdown) for run, other in found]
+    alone = [_name(run) for run, other in pairs if not other]
+    known = any(_by_options(run, other) is not None for run, other in found)
+    if alone and not (known and len(b) == 1):  # one new result for an old log of many runs
+        more = f" and {len(alone) - _SHOWN} more" if len(alone) > _SHOWN else ""
+        missing = f"no such run in B: {'; '.join(alone[:_SHOWN])}{more}"
+        comparisons.append(RunComparison("", "", (), None, (missing,)))
     return comparisons
+
+
+def _why_unlike(a: Sequence[LoggedRun], b: Sequence[LoggedRun], names: tuple[str, str]) -> str:
+    setups = [[run.setup for run in runs if run.setup] for runs in (a, b)]
+    if all(setups):
+        return unlike_runs(names[0], setups[0], names[1], setups[1])
+    if len(a) == len(b) == 1:
+        return f"A and B are of unlike runs: {'; '.join(_unlike(a[0], b[0]))}"
+    has = [
+        f"{name} has {'; '.join(map(_name, runs[:_SHOWN]))}" for name, runs in zip(names, (a, b), strict=True)
+    ]
+    return f"no run of A is in B: {', '.join(has)}"
+
+
+def _unlike(a: LoggedRun, b: LoggedRun) -> list[str]:
+    """Returns in words why the runs did other work, by what both files say."""
+    if a.setup and b.setup:
+        return unlike(a.setup, b.setup)
+    pairs = {
+        "kind": (a.kind, b.kind),
+        "net": (_net(a), _net(b)),
+        "batch size": (a.batch_size, b.batch_size),
+    }
+    return [
+        f"{name} is {one} in A, {other} in B"
+        for name, (one, other) in pairs.items()
+        if one and other and net_key(str(one)) != net_key(str(other))
+    ]
+
+
+def _net(run: LoggedRun) -> str:
+    if run.setup:
+        return run.setup.net
+    return "" if run.command else net_of_log(run.title)
+
+
+def _name(run: LoggedRun) -> str:
+    return " ".join(filter(None, (run.title, run.kernels))) or run.kind
 
 
 def compare_runs(a: LoggedRun, b: LoggedRun, max_slowdown: float | None = None) -> RunComparison:
@@ -94,17 +132,13 @@ def compare_runs(a: LoggedRun, b: LoggedRun, max_slowdown: float | None = None) 
     labels = tuple(_compared(label, a, b) for label in dict.fromkeys([*a.times, *b.times]))
     model = compare_models(a.model, b.model) if a.model and b.model else None
     problems = []
-    if a.kind != b.kind:
-        problems.append(f"A is a {a.kind} run, B a {b.kind} run")
-    elif not unit:
+    if not unit:
         problems.append(f"A is in {a.unit}, B in {b.unit}, and the batch size is not known")
     else:
         missing = [row.label for row in labels if row.b is None and not row.label.startswith(_SINGLE_PASSES)]
         problems += [f"{label} is missing in B" for label in missing]
     problems += model.differences if model else ()
-    told = differences(a.setup, b.setup) if a.setup and b.setup else {}
-    problems += [text for name, text in told.items() if name in _OTHER_WORK and model is None]
-    notes = [text for name, text in told.items() if name not in ("kind", *_OTHER_WORK)]
+    notes = told(a.setup, b.setup) if a.setup and b.setup else []
     if model is None:
         without = " and ".join(name for name, run in (("A", a), ("B", b)) if not run.model)
         notes.append(f"structure was not compared: {without} printed no model")
@@ -172,18 +206,18 @@ def _by_options(a: LoggedRun, b: LoggedRun) -> int | None:
 
 
 def _compared(label: str, a: LoggedRun, b: LoggedRun) -> LabelComparison:
-    """Compares one label; ``a`` and ``b`` have the same unit, or no quotient is meant."""
-    ms_a, ms_b = a.times.get(label), b.times.get(label)
-    new, old = (a, ms_b) if label in a.intervals else (b, ms_a)
-    both = label in a.intervals and label in b.intervals
-    if both or not old or label not in new.intervals or a.unit != b.unit:
-        return LabelComparison(label, ms_a, ms_b)
-    return LabelComparison(label, ms_a, ms_b, *against_old(old, new.intervals[label], new_is_a=new is a))
+    found = ratio(_measured(label, a), _measured(label, b))
+    return LabelComparison(label, a.times.get(label), b.times.get(label), found)
+
+
+def _measured(label: str, run: LoggedRun) -> Measurement | None:
+    if label not in run.times:
+        return None
+    return Measurement(TIME, run.unit, **{"value": run.times[label], **run.figures.get(label, {})})
 
 
 def _pair_title(a: LoggedRun, b: LoggedRun) -> str:
-    names = [" ".join(filter(None, (run.title, run.kernels))) for run in (a, b)]
-    return " | ".join(dict.fromkeys(filter(None, names))) or a.kind
+    return " | ".join(dict.fromkeys(map(_name, (a, b))))
 
 
 def _same_unit(a: LoggedRun, b: LoggedRun) -> tuple[LoggedRun, LoggedRun]:
@@ -197,8 +231,7 @@ def _per_sample(run: LoggedRun) -> LoggedRun:
         return run
     count = run.batch_size
     times = {label: time / count for label, time in run.times.items()}
-    intervals = {label: (low / count, high / count) for label, (low, high) in run.intervals.items()}
-    return replace(run, unit=PER_SAMPLE, times=times, intervals=intervals)
+    return replace(run, unit=PER_SAMPLE, times=times)
 
 
 def _is_phase(label: str) -> bool:

@@ -52,7 +52,7 @@ def test_crosscheck_pairs_a_readme_by_options_and_judges(tmp_path: Path) -> None
     done = command("crosscheck", str(README), new_run(tmp_path / "new.json"))
     assert done.stderr == "" and done.returncode == 0
     (total,) = (line for line in done.stdout.splitlines() if line.startswith(":TOTAL:"))
-    assert "771.6" in total and "OLD IS SLOWER by 2.57x" in total
+    assert "771.55" in total and "OLD IS SLOWER by 2.57x" in total
     (weights,) = (line for line in done.stdout.splitlines() if line.startswith(":accGradParameters():"))
     assert "OLD IS FASTER by 1.26x" in weights
     assert "structure was not compared: A and B printed no model" in done.stdout
@@ -72,9 +72,33 @@ def test_too_few_passes_are_not_judged(tmp_path: Path) -> None:
 
 def test_another_net_does_not_agree(tmp_path: Path) -> None:
     done = command("crosscheck", str(README), new_run(tmp_path / "new.json", net="alexnet_owt"))
-    assert done.returncode == 1
-    assert "net is overfeat_accurate in A, alexnet_owt in B" in done.stdout
-    assert done.stdout.splitlines()[-1].startswith("DIFFER: 0 of 1")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "net is overfeat_accurate in A, alexnet_owt in B" in done.stderr
+
+
+@pytest.mark.parametrize("batch", [1, 60])
+def test_a_log_of_a_gpu_is_compared_by_one_rule(tmp_path: Path, batch: int) -> None:
+    """The same pair: refused by both commands, or the same ratio and verdict from both."""
+    log = tmp_path / "k20m.log"
+    times = ":updateOutput():\t6.4\n:updateGradInput():\t0.015\n:accGradParameters():\t34\n"
+    log.write_text(f"th benchmark.lua -cuda True -4d_tensor true -batch_size 60\n{times}")
+    new = new_run(tmp_path / "new.json", batch=batch)
+    cross, side = (command(name, str(log), new) for name in ("crosscheck", "compare"))
+    if batch == 1:
+        assert cross.returncode == side.returncode == 2
+        reasons = [done.stderr.split(": ", 1)[1] for done in (cross, side)]
+        assert reasons[0] == reasons[1]
+        assert "batch size is 60 in A, 1 in B; device is cuda in A, cpu in B" in reasons[0]
+        return
+    for label, phase in ((":updateOutput():", "updateOutput"), (":updateGradInput():", "updateGradInput")):
+        rows = [
+            next(line for line in done.stdout.splitlines() if line.startswith(name)).split()[1:]
+            for done, name in ((cross, label), (side, phase))
+        ]
+        assert rows[0] == rows[1] and "OLD IS FASTER by" in " ".join(rows[0])
+    assert all("device is cuda in A, cpu in B" in done.stdout for done in (cross, side))
+    headings = [done.stdout.splitlines()[1].replace("benchmark", "result") for done in (cross, side)]
+    assert headings[0] == headings[1] and "overfeat_accurate; batch 60; Testor 9000" in headings[0]
 
 
 def test_compare_pairs_a_readme_by_options_and_judges(tmp_path: Path) -> None:
@@ -97,4 +121,4 @@ def test_compare_names_what_differs(tmp_path: Path) -> None:
     assert "net is overfeat_accurate in A, alexnet_owt in B" in done.stderr
     done = command("compare", str(README), new_run(tmp_path / "new.json", batch=4))
     assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
-    assert "started like the other ones" in done.stderr and "cpu, mm, batch 4" in done.stderr
+    assert "batch size is 1 in A, 4 in B" in done.stderr and "cpu, mm, batch 4" in done.stderr

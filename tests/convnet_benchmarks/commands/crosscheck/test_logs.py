@@ -24,9 +24,21 @@ def run_json(tmp_path: Path, **changes: Any) -> Path:
     return path
 
 
-def test_two_logs_agree_label_by_label(crosscheck: Command) -> None:
-    code, stdout, stderr, report = crosscheck(LOGS / "benchmark_cpu.log", LOGS / "benchmark_cpu_4d_b4.log")
+def batch_of_four_as_one_sample(tmp_path: Path) -> Path:
+    """The log of a batch of four, as if it were of one sample."""
+    path = tmp_path / "other.log"
+    text = (LOGS / "benchmark_cpu_4d_b4.log").read_text()
+    path.write_text(text.replace(" -4d_tensor true -batch_size 4", ""))
+    return path
+
+
+def test_two_logs_agree_label_by_label(crosscheck: Command, tmp_path: Path) -> None:
+    other = batch_of_four_as_one_sample(tmp_path)
+    code, stdout, stderr, report = crosscheck(LOGS / "benchmark_cpu.log", other)
     assert (code, stderr) == (0, "")
+    assert stdout.splitlines()[1] == (
+        f"B: {other} (log): overfeat_accurate; batch 1; benchmark.lua -sync false -iter 2"
+    )
     assert "model: the same 23 modules" in stdout
     (run,) = report["comparisons"]
     rows = {row["label"]: row for row in run["labels"]}
@@ -69,14 +81,27 @@ def test_single_passes_may_be_left_out(crosscheck: Command, tmp_path: Path) -> N
     assert (row["label"], row["a"]) == ("feed moyen", pytest.approx(3748.0425834656 / 4))
 
 
-def test_a_benchmark_and_a_criterion_run_differ(crosscheck: Command) -> None:
-    code, stdout, *_ = crosscheck(LOGS / "benchmark_cpu.log", LOGS / "criterion_cpu.log")
-    assert code == 1
-    assert "A is a benchmark run, B a criterion run" in stdout
+@pytest.mark.parametrize(
+    ("b", "reason"),
+    [
+        ("criterion_cpu.log", "kind is benchmark in A, criterion in B"),
+        ("benchmark_cpu_4d_b4.log", "batch size is 1 in A, 4 in B"),
+    ],
+)
+def test_unlike_runs_are_refused_with_what_differs(b: str, reason: str) -> None:
+    """By crosscheck and compare, in the same words."""
+    said = []
+    for command in ("crosscheck", "compare"):
+        paths = (str(LOGS / "benchmark_cpu.log"), str(LOGS / b))
+        done = run_python("-m", "convnet_benchmarks", command, *paths)
+        assert (done.returncode, done.stdout) == (2, "")
+        said.append(done.stderr.removeprefix(f"convnet-benchmarks {command}: "))
+    assert said[0] == said[1] and len(said[0].splitlines()) == 1
+    assert said[0].startswith(f"A and B are of unlike runs: {reason}. ")
 
 
-def test_max_slowdown(crosscheck: Command) -> None:
-    logs = LOGS / "benchmark_cpu.log", LOGS / "benchmark_cpu_4d_b4.log"
+def test_max_slowdown(crosscheck: Command, tmp_path: Path) -> None:
+    logs = LOGS / "benchmark_cpu.log", batch_of_four_as_one_sample(tmp_path)
     assert crosscheck(*logs, "--max-slowdown", "1.1")[0] == 0
     code, stdout, *_ = crosscheck(*logs, "--max-slowdown", "1.05")
     assert code == 1
@@ -96,7 +121,7 @@ def test_published_runs_are_paired_by_net_and_kernels(crosscheck: Command, tmp_p
     fewer.write_text(head + "ModelType:" + runs[0])
     code, stdout, *_ = crosscheck(log, fewer)
     assert code == 1
-    assert "no such run in B" in stdout
+    assert stdout.count("no such run in B: ") == 1
 
 
 @pytest.mark.parametrize("time", ["NaN", "Infinity", "-5", "0", "null", "true", '"5"', "1" + 400 * "0"])

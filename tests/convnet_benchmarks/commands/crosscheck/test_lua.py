@@ -73,6 +73,20 @@ def test_a_net_defined_in_lua_is_the_python_net(crosscheck: Command, tmp_path: P
     assert all(row["precisions"] == ["float64", "float64"] for row in report["comparisons"])
 
 
+@pytest.mark.parametrize("within", ["net", "nn.Sequential():add(nn.Concat(2):add(net))"])
+def test_a_gradient_that_the_script_takes_away_is_a_note(
+    crosscheck: Command, tmp_path: Path, within: str
+) -> None:
+    """As the nets of 2014 did: their first layer needs no gradient of its input."""
+    ending = f"net:get(1).gradInput = nil\nreturn {within}"
+    code, out, _, report = crosscheck("--lua", script(tmp_path, DIGITS + ending))
+    assert code == 0, out
+    assert "recognize_digits.lua sets gradInput to nil in nn.SpatialConvolutionMM: computed here" in out
+    assert "AGREE: 18 of 18 values" in out
+    (row,) = (row for row in report["comparisons"] if row["path"] == "gradInput")
+    assert row["verdict"] == "same" and row["shapes"] == [[2, 1, 28, 28]] * 2
+
+
 def test_a_net_that_differs_is_told_where(crosscheck: Command, tmp_path: Path) -> None:
     average = DIGITS.replace("nn.SpatialMaxPooling", "nn.SpatialAveragePooling")
     code, out, _, report = crosscheck(
