@@ -111,10 +111,9 @@ local function explanation(name, beside)
    local hint = known and how_to_get(package_name, known) or ''
    local package_of_library = package_name:match('^lib(.+)')
    if package_of_library then
-      hint = ("it would be C code, which th cannot load; packages of ours stand in for some (docs/lua.md), and %s is "
-         .. '%s; '):format(package_of_library, package.searchpath(package_of_library, package.path)
-            and 'one that th finds'
-         or 'not among what th finds')
+      hint = ("it would be C code, which th cannot load; packages of ours stand in for some (docs/from-torch7.md), "
+         .. 'and %s is %s; '):format(package_of_library, package.searchpath(package_of_library, package.path)
+         and 'one that th finds' or 'not among what th finds')
    end
    local also = beside ~= '.' and ', and beside the requiring file in ' .. beside or ''
    return ("module '%s' not found: %sth looks in %s%s"):format(name, hint, searched_folders(), also)
@@ -132,6 +131,25 @@ local function last_loader(name)
    -- a script may have added loaders of its own, which are still to be asked
    if package.loaders[#package.loaders] ~= last_loader then return '\n\t' .. text end
    error(text, 3) -- 1: this function, 2: require
+end
+
+-- Why a library that was found cannot be loaded: C code for Torch7's own tensors.
+local function of_torch7(name, problem)
+   local library = problem:match('lib(THC?%w*)%.') or problem:match('undefined symbol: (THC)[^h]') -- TH has THChar...
+      or problem:match('undefined symbol: (TH)%u') or problem:match('undefined symbol: (luaT)_')
+   if not library then return problem end
+   local file = problem:match("from file '([^']*)'")
+   return ("module '%s' is not available: %s is compiled for Torch7's %s, and th's tensors are PyTorch's; "
+      .. 'docs/from-torch7.md says what exists instead'):format(name, file, library)
+end
+
+for place = 3, 4 do -- Lua's own loaders of C libraries
+   local load = package.loaders[place]
+   package.loaders[place] = function(name)
+      local result = { pcall(load, name) }
+      if not result[1] then error(of_torch7(name, result[2]), 0) end
+      return unpack(result, 2)
+   end
 end
 
 package.loaders[#package.loaders + 1] = plain_require 'th.submodules'

@@ -1,5 +1,8 @@
 """What a failing ``require`` says: one line that helps."""
 
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -81,5 +84,31 @@ def test_the_files_of_torch7s_packages_can_be_required(tmp_path: Path) -> None:
         assert(require 'nngraph.simple_print' == nngraph.simple_print)
         assert(require('nngraph.utils').istable{} and not require('nngraph.utils').istable(1))
         assert(not pcall(require, 'nn.NoSuchLayer') and not pcall(require, 'optim.no_such_file'))
+        """,
+    )
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+@pytest.mark.parametrize(
+    ("symbol", "library"),
+    [("THCudaTensor_free", "THC"), ("THCharTensor_free", "TH"), ("luaT_pushudata", "luaT")],
+)
+def test_a_library_compiled_for_torch7_is_refused_in_one_line(
+    tmp_path: Path, symbol: str, library: str
+) -> None:
+    (tmp_path / "thing.c").write_text(
+        f"void {symbol}(void); int luaopen_thing(void *L) {{ {symbol}(); return 0; }}"
+    )
+    command = ["cc", "-shared", "-fPIC", "-o", "thing.so", "thing.c", "-undefined", "dynamic_lookup"]
+    if sys.platform != "darwin":
+        command[-2:] = ["-Wl,-z,now"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    run_lua(
+        tmp_path,
+        f"""
+        package.cpath = '{tmp_path}/?.so'
+        local ok, problem = pcall(require, 'thing')
+        assert(not ok and problem:find("'thing' is not available: {tmp_path}/thing.so", 1, true), problem)
+        assert(problem:find("compiled for Torch7's {library},", 1, true) and not problem:find('\\n'), problem)
         """,
     )
