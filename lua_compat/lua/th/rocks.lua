@@ -11,14 +11,14 @@ end
 rocks[[
    autobw=autobw autograd=autograd basic=basic class=class dataload=dataload dpnn=dpnn
    dp=dp eladtools=eladtools experiments=experiments hash=hash hypero=hypero iterm=iterm inspect=inspect
-   json=json4lua dkjson=dkjson lapp=penlight logging=lualogging logroll=logroll luaunit=luaunit manifold=manifold
-   middleclass=middleclass nninit=nninit nnlr=nnlr nnquery=nnquery optnet=optnet pl=penlight pprint=pprint
+   json=json4lua dkjson=dkjson logging=lualogging logroll=logroll luaunit=luaunit manifold=manifold
+   middleclass=middleclass nninit=nninit nnlr=nnlr nnquery=nnquery optnet=optnet pprint=pprint
    residual=residual rnn=rnn rnnlib=rnnlib serpent=serpent std=stdlib telescope=telescope torchnet=torchnet
    torchx=torchx totem=totem tunit=tunit underscore=underscore.lua vararg=vararg weight-init=weight-init
    word2vec=word2vec xtorch=xtorch xttorch=xttorch nnf=nnf dataset=dataset mobdebug=mobdebug tableshape=tableshape]]
 
-for name, package in pairs{ inspect = 'lua-inspect', json = 'lua-json', dkjson = 'lua-dkjson', lapp = 'lua-penlight',
-   logging = 'lua-logging', luaunit = 'lua-unit', pl = 'lua-penlight' } do
+for name, package in pairs{ inspect = 'lua-inspect', json = 'lua-json', dkjson = 'lua-dkjson',
+   logging = 'lua-logging', luaunit = 'lua-unit' } do
    plain[name].debian = package
 end
 
@@ -50,6 +50,7 @@ local OF_QT = 'qt qtcore qtgui qtide qtsvg qtuiloader qttorch qtwidget qtdisplay
 for name in OF_QT:gmatch('%S+') do
    refused[name] = WINDOWS
 end
+refused.lapp = "Penlight has it as pl.lapp: require 'pl.lapp'"
 refused.camera = 'th reads no camera: write the frames to files (ffmpeg does) and load them with image.load'
 
 for name in ('cltorch clnn clblas clfft'):gmatch('%S+') do

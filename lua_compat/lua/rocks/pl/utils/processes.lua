@@ -1,0 +1,46 @@
+-- Other programs, and the end of this one.
+local compat = require 'pl.compat'
+
+local processes = {}
+
+local function complain(format, ...) io.stderr:write(format:format(...), '\n') end
+
+-- Ends the program: with a status and maybe a message, or with a message and status 255.
+function processes.quit(status, ...)
+   if type(status) == 'string' then
+      complain(status, ...)
+      status = -1
+   elseif select('#', ...) > 0 and (...) then
+      complain(...)
+   end
+   os.exit(status, true)
+end
+
+-- An argument as the shell takes it; a list of them, as one text.
+function processes.quote_arg(argument)
+   if type(argument) == 'table' then
+      local quoted = {}
+      for i, one in ipairs(argument) do quoted[i] = processes.quote_arg(one) end
+      return table.concat(quoted, ' ')
+   end
+   if argument ~= '' and not argument:find('[^a-zA-Z0-9@%+=:,%./%-_]') then return argument end
+   return "'" .. argument:gsub("'", [['\'']]) .. "'"
+end
+
+local function contents(name, binary)
+   local file = io.open(name, binary and 'rb' or 'r')
+   local text = file and file:read('*a')
+   if file then file:close() end
+   os.remove(name)
+   return text or ''
+end
+
+-- Whether a command succeeded, its exit status, and what it wrote to stdout and stderr.
+function processes.executeex(command, binary)
+   local output, errors = os.tmpname(), os.tmpname()
+   local quote = processes.quote_arg
+   local ok, status = compat.execute(command .. ' > ' .. quote(output) .. ' 2> ' .. quote(errors))
+   return ok, status, contents(output, binary), contents(errors, binary)
+end
+
+return processes
