@@ -1,8 +1,8 @@
 """``--backend auto`` on a GPU: a net's layers by each way, and its passes beside a plain loop's.
 
 The plain loop is what one would write: channels-last, cudnn.benchmark, backward(). Both compute the gradients
-of the input and of every parameter, and take turns. In float32 they must agree once near ties in ReLUs and
-maxima are decided alike (decisions.py).
+of the input and of every parameter, and take turns. In float32 neither may be farther than the other
+from float64, near ties in ReLUs and maxima being decided alike (decisions.py).
 """
 
 import statistics
@@ -34,7 +34,9 @@ CHOICES = (*_BATCHES, _ONE_SAMPLE, _FORMATS)
 _SMALL = ("recognize_digits", 2)
 _TRIED = 4  # kernels by cuDNN's autotuner, for the plain loop: with all of them it takes minutes
 _ROUNDS, _PASSES = 5, 3
-_MOST_DIFFERENCE = 1e-4  # of norms, from PyTorch's own kernels
+# Of norms, from float64; or so many times what PyTorch's own kernels differ by: where batch normalization has
+# few images, that is more than 1e-4 (ResNet-50 with two of them on a CPU: 7e-4).
+_MOST_DIFFERENCE, _MOST_TIMES = 1e-4, 2.0
 
 
 def measure(small: bool, choice: str) -> Iterator[dict[str, Any]]:
@@ -89,7 +91,7 @@ def _compare(name: str, batch: int, dtype: torch.dtype, with_layers: bool) -> It
             if not with_layers:
                 break
     theirs = module().to(memory_format=torch.channels_last)
-    entry |= _differences(auto, theirs, x, last)
+    entry |= _differences(auto, theirs, module().double(), x, last)
     yield entry
 
     def by_ways(on: bool, one_pass: Callable[[], None]) -> Callable[[], None]:
@@ -163,9 +165,11 @@ def _plain_pass(module: nn.Module, input: Tensor) -> Callable[[], None]:
     return one_pass
 
 
-def _differences(auto: GpuPhases, theirs: nn.Module, x: Tensor, last: Tensor) -> dict[str, Any]:
-    """Returns the norms of the differences from PyTorch's own kernels, decisions being those of the ways; how
-    many of these differ by a near tie, and otherwise; and what ``auto`` differs by from the ways by calls.
+def _differences(
+    auto: GpuPhases, theirs: nn.Module, exactly: nn.Module, x: Tensor, last: Tensor
+) -> dict[str, Any]:
+    """Returns how far norms are from float64's, decisions being those of the ways: of the ways by calls, as
+    the net runs, and of PyTorch's own kernels; how many decisions differ by a near tie, and otherwise.
     """
     ways = auto.by_calls
     ways.by_pytorch(False)
@@ -176,15 +180,20 @@ def _differences(auto: GpuPhases, theirs: nn.Module, x: Tensor, last: Tensor) ->
             stock.updateOutput(last)
         ties, others = differing(ours, own)
         with decided(theirs, ours):
-            expected = _parts(stock, theirs, last, fixed)
+            usual = _parts(stock, theirs, last, fixed)
+    with AutogradPhases(exactly) as stock, decided(exactly, ours):
+        expected = _parts(stock, exactly, last.double(), fixed.double())
+    of_pytorch = norms_apart(usual, expected)
     gaps = norms_apart(_parts(ways, auto.module, last, fixed), expected)
     ways.by_pytorch(auto.on_pytorch)
+    # PyTorch's own kernels would decide near ties by themselves.
     whole = norms_apart(_parts(auto, auto.module, x, fixed), expected) if not auto.on_pytorch else gaps
     inner = {part: gap for part, gap in gaps.items() if part not in ("output", "gradInput")}
     worst = max(inner, key=lambda part: inner[part])
     return {
         "differences": {part: gaps[part] for part in ("output", "gradInput", worst)},
         "as it runs": max(whole.values()),
+        "of PyTorch": max(of_pytorch.values()),
         "near ties": ties,
         "other decisions": others,
     }
@@ -201,7 +210,8 @@ def _parts(phases: Phases, module: nn.Module, input: Tensor, gradient: Tensor) -
 
 def _problems(entry: dict[str, Any]) -> list[str]:
     gaps = {**entry["differences"], "what runs": entry["as it runs"]}
-    found = [f"{part} differs by {gap:.1e}" for part, gap in gaps.items() if gap > _MOST_DIFFERENCE]
+    most = max(_MOST_DIFFERENCE, _MOST_TIMES * entry["of PyTorch"])
+    found = [f"{part} differs by {gap:.1e}, at most {most:.1e}" for part, gap in gaps.items() if gap > most]
     return found + ([f"{entry['other decisions']} decisions differ"] if entry["other decisions"] else [])
 
 
@@ -215,7 +225,8 @@ def _lines(label: str, entry: dict[str, Any]) -> list[str]:
     found = [
         f"{label}: {gain:.2f} times as fast as a plain loop; ms: {programs}; phases {phases}",
         f"  {seconds}; {entry['captured']}",
-        f"  differences: {differences}; {entry['near ties']} near ties fell otherwise",
+        f"  from float64: {differences}; PyTorch's own {entry['of PyTorch']:.0e}; "
+        f"{entry['near ties']} near ties fell otherwise",
     ]
     ranked = sorted(entry.get("layers", ()), key=lambda layer: -layer["GFLOP"])
     out: dict[str, str] = {}

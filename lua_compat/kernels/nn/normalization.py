@@ -36,6 +36,14 @@ def _statistics(t: Tensor | None) -> Tensor | None:
     return t if t is None else _single(t)
 
 
+def _takes(x: Tensor, out: Tensor, *of_planes: Tensor) -> bool:
+    """Returns whether the results can be computed where they are to be; else they are copied there."""
+    planes = tuple(x.shape[1:2])
+    same = all(one.dtype is x.dtype and one.is_contiguous() for one in (out, *of_planes))
+    sizes = out.shape == x.shape and all(tuple(one.shape) == planes for one in of_planes)
+    return same and sizes and x.dtype is not torch.float16
+
+
 def batch_normalization(
     out: Out,
     x: Tensor,
@@ -53,6 +61,12 @@ def batch_normalization(
     save_std, and moves the running statistics; otherwise by the running statistics."""
     _check_planes(x, weight, bias, running_mean, running_var)
     moved = _single(running_mean), _single(running_var)
+    if train and _takes(x, out, save_mean, save_std):
+        _aten.native_batch_norm.out(
+            x.contiguous(), weight, bias, *moved, train, momentum, eps,
+            out=out, save_mean=save_mean, save_invstd=save_std,
+        )  # fmt: skip
+        return
     result, mean, inverse_std = _aten.native_batch_norm(
         x.contiguous(), _statistics(weight), _statistics(bias), *moved, train, momentum, eps
     )

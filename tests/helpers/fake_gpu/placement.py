@@ -131,7 +131,7 @@ class _Operators(TorchDispatchMode):
                 f"{[tuple(one.shape) for one in tensors]}, {there})"
             )
         if any(there) and packet in _NORMALIZING:
-            result = _normalized(packet, func, args)
+            result = _normalized(packet, func, args, kwargs)
         else:
             result = _run(func, args, kwargs, any(there))
         if self._placement.recorded is not None:
@@ -164,12 +164,13 @@ class _Operators(TorchDispatchMode):
         return isinstance(value, Tensor) and value.dim() == 0 and value not in self._placement
 
 
-def _normalized(packet: Any, func: Any, args: Any) -> Any:
+def _normalized(packet: Any, func: Any, args: Any, kwargs: Any) -> Any:
     """Returns what CUDA's batch normalization gives: of halves, statistics in single precision."""
     if packet == _aten.native_batch_norm_backward:
         _check_statistics(*args)
     if args[0].dtype not in _HALVES:
-        return func(*args)
+        return func(*args, **kwargs)
+    assert not kwargs, "not faked for halves"
     single = [one.float() if isinstance(one, Tensor) else one for one in args]
     results = func(*single)
     if packet == _aten.native_batch_norm:

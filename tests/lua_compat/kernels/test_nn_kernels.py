@@ -244,3 +244,27 @@ def test_transfer_functions_write_over_what_they_read(name: str) -> None:
         memory = torch.cat((g, g[-1:]))
         KERNELS["transfer_gradient"](memory[shift : shift + 6], expected, memory[:6], name)
         assert torch.equal(memory[shift : shift + 6], gradient)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("sizes", [(4, 3), (4, 3, 5, 6), (4, 1, 5, 6), (4, 3, 1, 1)])
+@pytest.mark.parametrize("memory", ["ready", "empty", "in another order"])
+def test_batch_normalization_wherever_its_result_is_to_be(
+    dtype: torch.dtype, sizes: tuple[int, ...], memory: str
+) -> None:
+    x, planes = torch.randn(sizes).to(dtype), sizes[1]
+    weight, bias = torch.rand(2, planes).to(dtype)
+    out = torch.full((0,) if memory == "empty" else sizes, torch.nan, dtype=dtype)
+    if memory == "in another order":
+        out = out.transpose(0, 1).contiguous().transpose(0, 1)
+    mean, variance, save_mean, save_std = (
+        torch.full((planes,), value, dtype=dtype) for value in (0, 1, 9, 9)
+    )
+    KERNELS["batch_normalization"](out, x, weight, bias, mean, variance, save_mean, save_std, True, 0.1, 1e-5)
+    rows = x.double().transpose(0, 1).flatten(1)
+    std = (rows.var(1, unbiased=False) + 1e-5).sqrt()
+    expected = (rows - rows.mean(1, keepdim=True)) / std[:, None] * weight[:, None] + bias[:, None]
+    found = (out.transpose(0, 1).flatten(1), save_mean, save_std, mean, variance)
+    wanted = (expected, rows.mean(1), 1 / std, 0.1 * rows.mean(1), 0.9 + 0.1 * rows.var(1))
+    for one, right in zip(found, wanted, strict=True):
+        torch.testing.assert_close(one.double(), right, rtol=1e-4, atol=1e-5)

@@ -472,3 +472,26 @@ def test_convolutions_have_the_same_bits_wherever_images_lie(tmp_path: Path) -> 
         end
         """,
     )
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_products_of_tables_whose_sizes_differ(count: int) -> None:
+    """Gradients have the sizes of their inputs, whatever those of the output's are."""
+    Runtime().run_string(f"""
+        require 'nn'
+        local input, product = {{}}, torch.ones(12)
+        for i = 1, {count} do
+           input[i] = torch.rand(3, 4) + 1
+           if i == 2 then input[i] = input[i]:view(12) end
+           product:cmul(input[i]:view(12))
+        end
+        for _, g in ipairs{{ torch.rand(3, 4), torch.rand(12) }} do
+           local layer = nn.CMulTable()
+           assert((layer:forward(input) - product:view(3, 4)):abs():max() < 1e-12)
+           for i, gradient in ipairs(layer:backward(input, g)) do
+              assert(gradient:isSameSizeAs(input[i]))
+              local expected = torch.cdiv(torch.cmul(g:view(12), product), input[i]:view(12))
+              assert((gradient:view(12) - expected):abs():max() < 1e-12)
+           end
+        end
+    """)

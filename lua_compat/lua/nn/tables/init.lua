@@ -303,19 +303,28 @@ function CSubTable:updateGradInput(input, gradOutput)
    return drop_rest(self, input)
 end
 
+-- out = first times all inputs but one: copied first only where sizes or types differ
+local function multiply(out, first, input, but)
+   local begin = but == 1 and 2 or 1
+   local other = input[begin]
+   if other and first:isSameSizeAs(out) and other:isSameSizeAs(out) and first:type() == out:type() then
+      out:cmul(first, other)
+      begin = begin + 1
+   else
+      out:copy(first)
+   end
+   for i = begin, #input do
+      if i ~= but then out:cmul(input[i]) end
+   end
+end
+
 local CMulTable = table_class('CMulTable')
 function CMulTable:updateOutput(input)
-   self.output:resizeAs(input[1]):copy(input[1])
-   for i = 2, #input do self.output:cmul(input[i]) end
+   multiply(self.output:resizeAs(input[1]), input[1], input, 1)
    return self.output
 end
 function CMulTable:updateGradInput(input, gradOutput)
-   for i = 1, #input do
-      local gradient = gradient_entry(self, input, i):copy(gradOutput)
-      for j = 1, #input do
-         if i ~= j then gradient:cmul(input[j]) end
-      end
-   end
+   for i = 1, #input do multiply(gradient_entry(self, input, i), gradOutput, input, i) end
    return drop_rest(self, input)
 end
 
