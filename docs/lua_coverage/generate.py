@@ -64,6 +64,7 @@ REASONS = [
     (r"hdf5\..*", "steps inside reading and writing; here a file is read and written by path"),
     (r"threads\.queue:(arg|callback)", "steps inside the queue; here a job goes in and out as one message"),
     (r"lfs\..*", "file locks are not written yet"),
+    (r"sip\.create_spec_fun", "a step inside compile, which makes no source text here"),
 ]
 
 
