@@ -102,3 +102,50 @@ function CTC:updateOutput(input, target, sizes)
    return self.output
 end
 function CTC:updateGradInput() return self.gradInput end
+
+-- How far each other class comes within 1 of the least of the classes in the target, which ends at a 0.
+local DistMargin = torch.class('nn.DistMarginCriterion', 'nn.Criterion')
+function DistMargin:__init()
+   Criterion.__init(self)
+   self.sizeAverage = true
+end
+-- Calls visit(row, least, margins) for each row: the place of its least target, and the margins above 0, 0 for the
+-- targets.
+local function each_margin(input, target, visit)
+   assert(input:dim() == 1 or input:dim() == 2, 'vector or matrix expected')
+   local rows, classes = input:view(-1, input:size(input:dim())), input:size(input:dim())
+   assert(target:nElement() == input:nElement() and (input:dim() == 1 or target:isSameSizeAs(input)),
+      'inconsistent target size')
+   local targets = target:contiguous():view(-1, classes)
+   assert(targets:min() >= 0 and targets:max() <= classes, 'target out of range')
+   for k = 1, rows:size(1) do
+      local row, least, is_target = rows[k], nil, {}
+      for place = 1, classes do
+         local class = targets[k][place]
+         if class == 0 then break end
+         is_target[#is_target + 1] = class
+         if not least or row[class] < row[least] then least = class end
+      end
+      if least then
+         local margins = torch.add(row, 1 - row[least])
+         for _, class in ipairs(is_target) do margins[class] = 0 end
+         visit(k, least, margins:cmax(0))
+      end
+   end
+end
+function DistMargin:updateOutput(input, target)
+   self.output = 0
+   each_margin(input:contiguous(), target, function(_, _, margins) self.output = self.output + margins:sum() end)
+   if self.sizeAverage then self.output = self.output / input:size(input:dim()) end
+   return self.output
+end
+function DistMargin:updateGradInput(input, target)
+   self.gradInput:resizeAs(input):zero()
+   local rows = self.gradInput:view(-1, input:size(input:dim()))
+   local scale = self.sizeAverage and 1 / rows:size(2) or 1
+   each_margin(input:contiguous(), target, function(k, least, margins)
+      rows[k]:copy(margins:gt(0):typeAs(margins)):mul(scale)
+      rows[k][least] = -rows[k]:sum()
+   end)
+   return self.gradInput
+end

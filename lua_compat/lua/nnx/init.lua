@@ -1,5 +1,4 @@
--- The package nnx: those of its modules that applications use. The others (foveas, graphs, LabelMe's data...) are not
--- here.
+-- The package nnx, without its pyramids, foveas, graphs and data sets.
 require 'nn'
 require 'xlua'
 
@@ -10,5 +9,7 @@ require 'nnx.tables'
 require 'nnx.tree'
 require 'nnx.criterions'
 require 'nnx.simple'
+require 'nnx.functions'
+require 'nnx.planes'
 
 return nnx

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from lua_compat import run, t7
-from tests.helpers.commands import run_lua
+from tests.helpers.commands import run_lua, run_th
 from tests.helpers.lua_golden import differences
 from tests.helpers.places import GOLDEN
 
@@ -31,6 +31,37 @@ def test_what_nnx_computed(tmp_path: Path) -> None:
     assert len(expected) == len(got) == 25
     for number, (a, b) in enumerate(zip(expected, got, strict=True)):
         assert not list(differences(a, b, 1e-6)), f"{a['name']}, case {number}"
+
+
+def test_what_nnx_computed_of_planes() -> None:
+    got = run_th(PACKAGES / "probe_nnx_planes.lua")
+    assert (got.returncode, got.stderr) == (0, "")
+    expected = (PACKAGES / "nnx_planes.txt").read_text().split()
+    for word, wanted in zip(got.stdout.split(), expected, strict=True):
+        assert word == wanted or abs(float(word) - float(wanted)) < 2e-5
+
+
+def test_nnx_of_functions_and_what_passes(tmp_path: Path) -> None:
+    run_lua(
+        tmp_path,
+        """
+        require 'nnx'
+        local twice = nn.FunctionWrapper(function(self) self.k = 2 end,
+           function(self, x) return x * self.k end, function(self, _, gradient) return gradient * self.k end)
+        local x = torch.ones(2)
+        assert(twice:forward(x):sum() == 4 and twice:backward(x, x):sum() == 4)
+        local printed, real = {}, print
+        function print(text) table.insert(printed, text) end
+        nn.Probe('here'):forward(torch.Tensor{ { 1, 2 }, { 3, 6 } })
+        print = real
+        assert(table.concat(printed, '|', 2, 4) == '<here>.output|  + size = 2x2|  + mean = 3', printed[2])
+        local ok, problem = pcall(nn.SpatialColorTransform, 'nonsense')
+        assert(not ok and problem:find('transform required', 1, true))
+        assert(not pcall(nn.SaturatedLU, 'x') and not pcall(nn.SpatialReSamplingEx, { mode = 'none' }))
+        local hsl = nn.SpatialColorTransform('rgb2hsl')
+        assert(hsl:forward(torch.ones(3, 1, 1)):view(-1):equal(torch.Tensor{ 0, 0, 1 }))
+        """,
+    )
 
 
 def test_nnx_where_the_original_fails_or_needs_a_library(tmp_path: Path) -> None:
