@@ -63,10 +63,11 @@ class Table:
     notes: list[str] = field(default_factory=list)
     heading: list[str] = field(default_factory=list)
 
-    def show(self, stream: TextIO | None = None) -> None:
-        """Writes the table to ``stream`` (default: stdout), no wider than it where it is a terminal."""
+    def show(self, stream: TextIO | None = None, width: int | None = None) -> None:
+        """Writes the table to ``stream`` (default: stdout), in ``width`` columns, by default in those of a
+        terminal."""
         stream = sys.stdout if stream is None else stream
-        width = terminal_width(stream)
+        width = width or terminal_width(stream)
         if width is None:
             print(self.plain(), file=stream, flush=True)
         else:

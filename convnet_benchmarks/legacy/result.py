@@ -1,6 +1,8 @@
 """The measurements of a legacy script's run: as JSON, and as the lines on stderr."""
 
 import dataclasses
+import io
+import sys
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks.legacy.options import LegacyOptions
 from convnet_benchmarks.legacy.torchrun import Processes
-from convnet_benchmarks.tables import counted
+from convnet_benchmarks.tables import Column, Table, counted, terminal_width
 from convnet_benchmarks.timing.loops import Loop
 from convnet_benchmarks.workload.backends import Backend
 from convnet_benchmarks.workload.ran import Ran
@@ -96,7 +98,7 @@ class Result:
                 "no figure but :dry-run(): has that in it"
             )
         if self.engine is not None and self.options.backend is not None:
-            lines += self.engine.lines()
+            lines += _engine_table(self.engine)
         elif self.engine is not None and self.engine.compiled.startswith("no "):
             lines.append(f"{self.engine.compiled}; with it the engine is faster (docs/engine.md)")
         if self.scaling is not None:
@@ -115,6 +117,15 @@ class Result:
                     family = algorithm.partition("(")[0]  # --json has the variants, too
                     by_phase.setdefault(phase, Counter())[family] += 1
         return "".join(f"; {phase}: {_counted(counts)}" for phase, counts in by_phase.items())
+
+
+def _engine_table(engine: "Report") -> list[str]:
+    """Returns the engine's layers as stderr has room for them."""
+    headings, *layers = engine.rows()
+    table = Table("", [Column(heading) for heading in headings], list(layers), list(engine.below()))
+    text = io.StringIO()
+    table.show(text, terminal_width(sys.stderr))
+    return text.getvalue().splitlines()
 
 
 def _loop_dict(loop: Loop) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from convnet_benchmarks.results.measurement import (
 )
 from convnet_benchmarks.results.ran import read_ran
 from convnet_benchmarks.tables import counted
+from convnet_benchmarks.timing.statistics import STABLE
 from convnet_benchmarks.workload.variants import SHORT
 
 Record = Mapping[str, Any]
@@ -55,7 +56,7 @@ def _of_comparison(record: Fields) -> list[Measurement]:
     for variant in ran:
         figures = results.inner(variant)
         about = _about(record, figures, [variant])
-        found.append(_throughput(about, figures))
+        found.append(_throughput(about, figures, record))
         if "speed_up" in figures:
             found.append(_speed_up(about, figures.inner("speed_up"), next(iter(results))))
     return found
@@ -77,7 +78,7 @@ def _speed_up(about: Measurement, figures: Fields, over: str) -> Measurement:
 def _of_pass(record: Fields) -> list[Measurement]:
     """Returns throughput, latency, memory, and the phases of training."""
     about = _about(record, record)
-    found = [_throughput(about, record)]
+    found = [_throughput(about, record, record)]
     latencies = record.inner("latency_ms")
     for name in latencies:
         quantity = f"{LATENCY} {name}"
@@ -86,10 +87,18 @@ def _of_pass(record: Fields) -> list[Measurement]:
         mebibytes = record.number("peak_memory_bytes") / 2**20
         found.append(replace(about, quantity=MEMORY, unit=MIB, value=mebibytes))
     phases = record.inner("phases_ms")
-    return found + [_phase(replace(about, phase=name), phases.inner(name)) for name in phases]
+    return found + [_phase(replace(about, phase=name), phases.inner(name), record) for name in phases]
 
 
-def _phase(about: Measurement, summary: Fields) -> Measurement:
+def _noise(summary: Fields, record: Fields) -> str:
+    """Returns how samples of one process are marked; several processes show their noise in the interval."""
+    if "verdict" not in summary or ("processes" in record and len(record.each("processes")) > 1):
+        return ""
+    verdict = summary.text("verdict")
+    return "" if verdict == STABLE else verdict
+
+
+def _phase(about: Measurement, summary: Fields, record: Fields) -> Measurement:
     assert about.batch is not None
     return replace(
         about,
@@ -99,10 +108,11 @@ def _phase(about: Measurement, summary: Fields) -> Measurement:
         low=summary.positive("low") / about.batch,
         high=summary.positive("high") / about.batch,
         samples=summary.whole("samples"),
+        noise=_noise(summary, record),
     )
 
 
-def _throughput(about: Measurement, figures: Fields) -> Measurement:
+def _throughput(about: Measurement, figures: Fields, record: Fields) -> Measurement:
     passes = figures.inner("pass_ms")
     assert about.batch is not None
     return replace(
@@ -113,6 +123,7 @@ def _throughput(about: Measurement, figures: Fields) -> Measurement:
         low=1e3 * about.batch / passes.positive("high"),
         high=1e3 * about.batch / passes.positive("low"),
         samples=passes.whole("samples"),
+        noise=_noise(passes, record),
     )
 
 
@@ -165,7 +176,7 @@ def _of_single_stream(record: Fields) -> list[Measurement]:
 
 
 def _of_offline(record: Fields) -> list[Measurement]:
-    return [replace(_throughput(_about(record, record), record), phase=OFFLINE)]
+    return [replace(_throughput(_about(record, record), record, record), phase=OFFLINE)]
 
 
 def _of_server(record: Fields) -> list[Measurement]:

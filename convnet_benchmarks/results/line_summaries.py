@@ -4,11 +4,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from convnet_benchmarks.legacy.sums import sums_of
+from convnet_benchmarks.timing.statistics import STABLE
 
 
 def line_summaries(document: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Returns median, low, high and samples of each line that was timed in a loop, in ms per pass."""
-    summaries = {label: phase["summary"] for label, phase in document.get("phases", {}).items()}
+    """Returns median, low, high, samples and noise of each line that was timed in a loop, in ms per pass."""
+    several = len(document.get("runs", ())) > 1
+    summaries: dict[str, Mapping[str, Any]] = {
+        label: {**phase["summary"], "noise": "" if several else noise_of(phase["summary"])}
+        for label, phase in document.get("phases", {}).items()
+    }
     for label, parts in sums_of(document["kind"]).items():
         if label in document["lines"] and all(part in summaries for part in parts):
             summaries[label] = _sum([summaries[part] for part in parts])
@@ -18,7 +23,14 @@ def line_summaries(document: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 def per_sample(summary: Mapping[str, Any], batch: int) -> dict[str, Any]:
     """Returns a line's figures as ``Measurement`` has them: in ms per sample of ``batch``."""
     ends = {name: float(summary[name]) / batch for name in ("low", "high")}
-    return {"value": float(summary["median"]) / batch, **ends, "samples": summary["samples"]}
+    same = {name: summary[name] for name in ("samples", "noise")}
+    return {"value": float(summary["median"]) / batch, **ends, **same}
+
+
+def noise_of(summary: Mapping[str, Any]) -> str:
+    """Returns how the samples of one process are marked, '' where as stable, or in an old file not at all."""
+    verdict = str(summary.get("verdict", STABLE))
+    return "" if verdict == STABLE else verdict
 
 
 def _sum(summaries: list[Mapping[str, Any]]) -> dict[str, Any]:
@@ -26,4 +38,5 @@ def _sum(summaries: list[Mapping[str, Any]]) -> dict[str, Any]:
     total: dict[str, Any] = {
         name: sum(summary[name] for summary in summaries) for name in ("median", "low", "high")
     }
-    return total | {"samples": min(summary["samples"] for summary in summaries)}
+    noise = next(filter(None, (summary["noise"] for summary in summaries)), "")
+    return total | {"samples": min(summary["samples"] for summary in summaries), "noise": noise}

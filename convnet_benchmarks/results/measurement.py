@@ -25,6 +25,7 @@ class Measurement:
     ``phase``: inference, updateOutput, ... ``op``: one layer or operator of the net. ``software``: framework,
     kernels and number format. ``samples``: how many ``value`` is the median of, whose 95 % interval is
     ``low`` to ``high``; 0 for a number without statistics. ``verdict``: of a comparison (FASTER, ...).
+    ``noise``: how the samples of one process are marked, unless as stable.
     ``source``: the title of the publication.
     """
 
@@ -41,6 +42,7 @@ class Measurement:
     low: float | None = None
     high: float | None = None
     verdict: str = ""
+    noise: str = ""
     source: str = ""
 
     @property

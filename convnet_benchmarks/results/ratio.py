@@ -1,14 +1,15 @@
 """How many times as fast one measurement is as another, and what may be said of it."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from convnet_benchmarks.results.measurement import LATENCY, THROUGHPUT, TIME, Measurement
 from convnet_benchmarks.timing.statistics import FEWEST_FOR_A_VERDICT
-from convnet_benchmarks.timing.verdicts import MARGIN, UNSURE, against_old, verdict
+from convnet_benchmarks.timing.verdicts import MARGIN, SAME, UNSURE, against_old, verdict
 
 # For memory, accuracy and counts: only whether the numbers are the same.
 EQUAL, DIFFERS = "EQUAL", "DIFFERS"
+NO_INTERVAL = "a single number has no interval"
 
 
 @dataclass(frozen=True)
@@ -26,9 +27,22 @@ class Ratio:
 
 
 def ratio(a: Measurement | None, b: Measurement | None, margin: float = MARGIN) -> Ratio | None:
-    """Compares B with A; returns None where one of them is missing."""
+    """Compares B with A; returns None where one of them is missing.
+
+    What disturbs a measurement makes it slower: the slower one of the two must not be marked as noisy.
+    """
     if a is None or b is None:
         return None
+    found = _ratio(a, b, margin)
+    if found.verdict in (EQUAL, DIFFERS, SAME, UNSURE) or found.value is None:
+        return found
+    slower = a if found.value > 1 else b
+    if not slower.noise:
+        return found
+    return replace(found, verdict=UNSURE, reason=f"the slower one is {slower.noise}: use --processes 8")
+
+
+def _ratio(a: Measurement, b: Measurement, margin: float) -> Ratio:
     if a.unit != b.unit:
         return Ratio(None, None, None, UNSURE, f"A is in {a.unit or 'no unit'}, B in {b.unit or 'no unit'}")
     lower_is_faster = _lower_is_faster(a)
@@ -41,11 +55,7 @@ def ratio(a: Measurement | None, b: Measurement | None, margin: float = MARGIN) 
         return _of_old(a, b, value, margin)
     if slow.interval is None or fast.interval is None or min(slow.interval[0], fast.interval[0]) <= 0:
         fewest = min((one.samples for one in (a, b) if not _is_single(one)), default=0)
-        reason = (
-            f"{fewest} samples, {FEWEST_FOR_A_VERDICT} needed"
-            if fewest
-            else "a single number has no interval"
-        )
+        reason = f"{fewest} samples, {FEWEST_FOR_A_VERDICT} needed" if fewest else NO_INTERVAL
         return Ratio(value, None, None, UNSURE, reason)
     # Whatever the two medians are within their intervals, their ratio is within these bounds.
     low = _quotient(slow.interval[0], fast.interval[1])

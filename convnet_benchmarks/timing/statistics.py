@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+STABLE = "stable"
 # A median is trusted when its 95 % interval is within this share of it on either side.
 STABLE_HALF_WIDTH = 0.01
 # With fewer samples the interval of the median reaches 95 % only between minimum and maximum, or not at all.
@@ -130,7 +131,7 @@ def verdict_of(count: int, half_width: float, timed_out: bool = False) -> tuple[
     if count < FEWEST_FOR_AN_INTERVAL:
         return "too few samples", "raise -iter to 10 or more, or use -iter auto"
     if half_width <= STABLE_HALF_WIDTH:
-        return "stable", ""
+        return STABLE, ""
     if timed_out:
         return "timed out", "give the samples more time or the passes less work (a smaller -batch_size)"
     return "noisy", "close other programs, fix --threads, or use -iter auto"

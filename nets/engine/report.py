@@ -56,20 +56,13 @@ class Report:
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
 
-    def lines(self) -> list[str]:
-        """Returns a plain table: one line per layer, one column per phase; below it, who compiled, and the
-        roof."""
-        rows: list[tuple[str, ...]] = [("layer", "kind", *PHASES, "")]
-        for layer in self.layers:
-            picks = map(layer.cell, PHASES)
-            rows.append((layer.name, layer.kind, *picks, layer.fallback))
-        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-        return [
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in rows
-        ] + list(self._below())
+    def rows(self) -> list[tuple[str, ...]]:
+        """Returns a table's headings, then a row per layer: name, kind, a cell per phase, and what was left
+        out."""
+        layers = ((one.name, one.kind, *map(one.cell, PHASES), one.fallback) for one in self.layers)
+        return [("layer", "kind", *PHASES, ""), *layers]
 
-    def _below(self) -> Iterator[str]:
+    def below(self) -> Iterator[str]:
         if self.compiled:
             yield self.compiled
         if self.roof is not None:

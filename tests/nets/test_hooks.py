@@ -163,7 +163,7 @@ def test_the_engine_runs_a_module_with_a_hook_on_autograd(place: str, kind: str)
     assert layer.name == (place or "Sequential")
     assert layer.fallback == f"PyTorch's autograd, because of a {kind}"
     assert set(layer.algorithms.values()) == {"stock"}
-    assert any(layer.fallback in line for line in report.lines())
+    assert any(layer.fallback in row for row in report.rows())
     if place:
         assert any("mm" in name for layer in report.layers for name in layer.algorithms.values())
 

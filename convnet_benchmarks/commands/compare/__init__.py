@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from convnet_benchmarks.commands.compare.gate import EXIT_NONE_SLOWER, EXIT_SLOWER, EXIT_UNSURE, exit_code
 from convnet_benchmarks.commands.compare.rows import compare
 from convnet_benchmarks.commands.compare.same_options import with_same_options
 from convnet_benchmarks.errors import UserError
@@ -15,17 +16,14 @@ from convnet_benchmarks.results.load import load_all
 from convnet_benchmarks.results.side_by_side import cautions, file_line, ratio_cells, ratio_columns, reasons
 from convnet_benchmarks.tables import Column, Table
 from convnet_benchmarks.timing.statistics import FEWEST_FOR_A_VERDICT
-from convnet_benchmarks.timing.verdicts import OLD_IS_FASTER, OLD_IS_SLOWER, SLOWER
 
 if TYPE_CHECKING:
     from convnet_benchmarks.commands.compare.rows import ComparedRow, Comparison
     from convnet_benchmarks.options.study import StudyOutput
     from convnet_benchmarks.results.load import ResultFile
-    from convnet_benchmarks.results.ratio import Ratio
     from convnet_benchmarks.tables import Cell, Table
 
 SUMMARY = "results and legacy logs side by side: FASTER, SLOWER, SAME or UNSURE"
-EXIT_NONE_SLOWER, EXIT_SLOWER = 0, 1
 
 _DESCRIPTION = f"""\
 Compares result files with the first one, A: the --json of any command, a sweep's file of points, or a log of
@@ -33,7 +31,8 @@ the Lua scripts, in any mixture. Speeds get a verdict from the 95 % intervals of
 
   FASTER, SLOWER  the intervals lie apart
   SAME            they lie within --margin of each other
-  UNSURE          they overlap, or there are fewer than {FEWEST_FOR_A_VERDICT} samples
+  UNSURE          they overlap, there are fewer than {FEWEST_FOR_A_VERDICT} samples, or the slower one is
+                  marked noisy (measure it with --processes 8)
   OLD IS SLOWER, OLD IS FASTER   a number without statistics, as in a legacy log, lies outside of the other
                   file's interval
 
@@ -41,10 +40,15 @@ Of a log of several runs (a README, as pasted) those are compared that were star
 
 Other quantities are EQUAL or DIFFER.
 
-Exit code: 0 nothing is SLOWER than in A, 1 something is, 2 bad input or nothing in common."""
+Exit code:
+  {EXIT_NONE_SLOWER}  nothing is SLOWER than in A, or by no more than --fail-slower
+  {EXIT_SLOWER}  something is SLOWER, by more than that
+  2  bad input, or nothing in common
+  {EXIT_UNSURE}  with --fail-unsure: nothing is SLOWER, but something is UNSURE"""
 _EXAMPLES = (
     "before.json after.json",
     "titanx_2015.log ours.json --only forward+backward",
+    "main.json branch.json --fail-slower 5 --fail-unsure      in a pipeline",
     "monday.jsonl tuesday.jsonl wednesday.jsonl --only throughput --md table.md",
 )
 
@@ -66,6 +70,18 @@ def main(arguments: Sequence[str], program: str) -> int:
     parser.add_argument(
         "--margin", type=_per_cent, default=2.0, metavar="PERCENT", help="closer than this is SAME [2]"
     )
+    parser.add_argument(
+        "--fail-slower",
+        type=_from_zero,
+        default=0.0,
+        metavar="PERCENT",
+        help=f"exit code {EXIT_SLOWER} only where something SLOWER takes more than PERCENT longer [0]",
+    )
+    parser.add_argument(
+        "--fail-unsure",
+        action="store_true",
+        help=f"exit code {EXIT_UNSURE} where something may take that much longer, but is UNSURE",
+    )
     options = parser.parse_args(arguments)
     if len(options.files) < 2:
         raise UserError("FILE: only one is given; accepted: two or more")
@@ -80,6 +96,16 @@ def _per_cent(text: str) -> float:
         value = -1.0
     if not 0 <= value < 100:
         raise argparse.ArgumentTypeError(f"'{text}' is not a number from 0 to below 100")
+    return value
+
+
+def _from_zero(text: str) -> float:
+    try:
+        value = float(text.removesuffix("%"))
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of per cent from 0 up")
     return value
 
 
@@ -104,14 +130,8 @@ def _compare(options: argparse.Namespace, output: "StudyOutput") -> int:
         ],
     }
     output.write([table], content)
-    slower = any(found and _is_slower(found) for row in rows for found in row.ratios)
-    return EXIT_SLOWER if slower else EXIT_NONE_SLOWER
-
-
-def _is_slower(ratio: "Ratio") -> bool:
-    """Returns whether the verdict is that this file is slower than A, whichever of them is old."""
-    about_old = ratio.verdict in (OLD_IS_SLOWER, OLD_IS_FASTER)
-    return ratio.verdict == SLOWER or (about_old and ratio.value is not None and ratio.value < 1)
+    ratios = [found for row in rows for found in row.ratios if found]
+    return exit_code(ratios, options.fail_slower, options.fail_unsure)
 
 
 def _described(row: "ComparedRow") -> str:

@@ -1,5 +1,6 @@
 """compare: what is matched, the verdicts, and the command as a person types it."""
 
+import io
 import json
 import os
 import subprocess
@@ -12,7 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from convnet_benchmarks.commands.compare import comparison_table
 from convnet_benchmarks.commands.compare.rows import compare
+from convnet_benchmarks.results.load import load_all
 from convnet_benchmarks.results.measurement import Measurement
 from convnet_benchmarks.results.ratio import DIFFERS, EQUAL, ratio
 from convnet_benchmarks.timing.statistics import FEWEST_FOR_A_VERDICT
@@ -95,6 +98,87 @@ def test_what_is_no_speed_is_equal_or_differs() -> None:
 def test_units_that_differ_are_not_compared() -> None:
     found = ratio(TIME, replace(TIME, unit="ms per batch"))
     assert found.verdict == UNSURE and found.value is None and "ms per batch" in found.reason
+
+
+@pytest.mark.parametrize("one", [TIME, SPEED])
+def test_the_slower_one_must_not_be_noisy(one: Measurement) -> None:
+    """What disturbs a measurement makes it slower, so that a noisy one may still be called faster."""
+    slow = scaled(one, 2 if one is TIME else 0.5)
+    noisy = replace(slow, noise="noisy")
+    assert ratio(one, slow).verdict == SLOWER and ratio(slow, one).verdict == FASTER
+    for pair in ((one, noisy), (noisy, one)):
+        found = ratio(*pair)
+        assert found.verdict == UNSURE and "noisy" in found.reason and "--processes" in found.reason
+    assert ratio(slow, replace(one, noise="noisy")).verdict == FASTER
+    assert ratio(replace(one, noise="noisy"), slow).verdict == SLOWER
+    old = Measurement("time", "ms per sample", 100.0, phase="forward")
+    assert ratio(old, replace(TIME, noise="noisy")).verdict == OLD_IS_SLOWER
+    assert ratio(replace(old, value=1.0), replace(TIME, noise="noisy")).verdict == UNSURE
+
+
+def gated(folder: Path, factor: float, *options: str, **about: Any) -> int:
+    """The exit code for a run that takes ``factor`` times as long as A."""
+    a = made_results.write(folder / "a.json", made_results.benchmark())
+    b = made_results.write(folder / "b.json", made_results.benchmark(10 * factor, **about))
+    return int(run_python(*COMMAND, a, b, *options).returncode)
+
+
+@pytest.mark.parametrize(
+    ("factor", "options", "about", "code"),
+    [
+        (1.04, "", {}, 1),
+        (1.04, "--fail-slower 5", {}, 0),
+        (1.06, "--fail-slower 5", {}, 1),
+        (1.06, "--fail-slower 5%", {}, 1),
+        (0.5, "--fail-slower 5 --fail-unsure", {}, 0),
+        (1.5, "--fail-slower 5", {"spread": 0.5}, 0),
+        (1.5, "--fail-slower 5 --fail-unsure", {"spread": 0.5}, 4),
+        (1.0, "--fail-slower 5 --fail-unsure", {"spread": 0.5}, 4),
+        (1.0, "--fail-slower 20 --fail-unsure", {"spread": 0.06}, 0),
+        (0.5, "--fail-unsure", {"count": 5}, 4),
+    ],
+)
+def test_the_exit_code_of_a_gate(
+    tmp_path: Path, factor: float, options: str, about: dict[str, Any], code: int
+) -> None:
+    assert gated(tmp_path, factor, *options.split(), **about) == code
+
+
+def test_a_noisy_result_of_several_processes_is_judged_by_its_interval(tmp_path: Path) -> None:
+    noisy: dict[str, Any] = {"spread": 0.5}
+    a = made_results.benchmark(10.0)
+    one, several = made_results.benchmark(30.0, **noisy), made_results.benchmark(30.0, **noisy)
+    assert one["phases"][":updateOutput():"]["summary"]["verdict"] == "noisy"
+    several["runs"] = [{}, {}]
+    paths = [made_results.write(tmp_path / f"{n}.json", each) for n, each in enumerate((a, one, several))]
+    done = run_python(*COMMAND, *paths, "--only", "updateOutput", "--json", str(tmp_path / "out.json"))
+    assert done.returncode == 1
+    (row,) = json.loads((tmp_path / "out.json").read_text())["rows"]
+    assert [found["verdict"] for found in row["ratios"]] == [UNSURE, SLOWER]
+    assert "B: 1 UNSURE because the slower one is noisy: use --processes 8" in done.stdout
+
+
+def test_a_noisy_point_of_a_sweep_is_not_called_slower(tmp_path: Path) -> None:
+    a, b = made_results.point("alexnet", 1, 100.0), made_results.point("alexnet", 1, 50.0)
+    b["pass_ms"]["verdict"] = "noisy"
+    for count, verdict in ((0, UNSURE), (2, SLOWER)):
+        b["processes"] = [{}] * count
+        paths = [made_results.write(tmp_path / f"{n}.jsonl", each) for n, each in enumerate((a, b))]
+        run_python(*COMMAND, *paths, "--only", "throughput", "--json", str(tmp_path / "out.json"))
+        (row,) = json.loads((tmp_path / "out.json").read_text())["rows"]
+        assert row["ratios"][0]["verdict"] == verdict
+
+
+def test_a_comparison_fits_80_columns(tmp_path: Path) -> None:
+    """What is the same in all rows stands above them, once."""
+    files = load_all([made_results.write(tmp_path / "a.json", made_results.benchmark())] * 2)
+    comparison = compare([file.measurements for file in files])
+    shown = io.StringIO()
+    comparison_table(files, comparison, comparison.rows).show(shown, 80)
+    lines = [line.rstrip() for line in shown.getvalue().splitlines()]
+    place = lines.index("time, ms per sample")
+    assert lines[place + 1].split() == ["phase", "A", "B", "B", ":", "A", "from", "to", "verdict"]
+    assert lines[0].startswith("A: ") and all(len(line) <= 80 for line in lines)
 
 
 intervals = st.tuples(st.floats(0.1, 100), st.floats(0.1, 100)).map(sorted)

@@ -276,7 +276,7 @@ def test_without_a_compiler_the_engine_runs_and_says_so() -> None:
         report = phases.report()
         assert float((phases.updateOutput(x) - exact).detach().abs().max()) < 1e-5
         assert report.compiled == "no compiled code: no C compiler found (tried no-such-compiler)"
-        assert report.lines()[-1] == report.compiled
+        assert list(report.below())[-1] == report.compiled
         shape = ConvolutionShape(2, 3, 8, (9, 9), (3, 3), (1, 1), (1, 1), torch.float32)
         assert not [name for name in candidates(shape, WEIGHT_GRADIENT) if "compiled" in name]
 

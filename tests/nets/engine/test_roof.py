@@ -40,8 +40,8 @@ def test_the_part_is_the_least_time_over_the_time_taken(monkeypatch: pytest.Monk
     assert by_kind["BatchNorm2d+ReLU"]["updateOutput"] == pytest.approx((values + 16) * 4 / 1e9)
     assert by_kind["BatchNorm2d+ReLU"]["accGradParameters"] == pytest.approx((values + 32) * 4 / 1e9)
     assert by_kind["Unflatten"] == {} and set(by_kind["Flatten"]) == set(PHASES[:2])  # one moves nothing
-    assert report.lines()[1].count("%") == 3
-    assert report.lines()[-1] == "%: of 0 GFLOP/s (a large product) or 1 GB/s (a large copy)"
+    assert "".join(report.rows()[1]).count("%") == 3
+    assert list(report.below())[-1] == "%: of 0 GFLOP/s (a large product) or 1 GB/s (a large copy)"
     assert report.as_dict()["roof"] == {"flops": 100.0, "bytes_per_second": 1e9}
 
 
