@@ -148,7 +148,10 @@ def figures(workload: PointWorkload, settling: Settling) -> dict[str, Any]:
         latency = _settled(run_and_wait, HostClock(clock.evict), settling)
     summary = throughput.summary()
     third = replace(settling, most_seconds=settling.most_seconds / 3)
-    phases = {name: _settled(phase, clock, third) for name, phase in workload.phases.items()}
+    phases = {}
+    for name, phase in workload.phases.items():
+        with watched(workload.device, clock) as of_phase:
+            phases[name] = _settled(phase, clock, third, of_phase)
     return {
         **about(workload),
         "samples_per_second": workload.ran.batch_size * 1e3 / summary.median,

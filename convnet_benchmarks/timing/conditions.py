@@ -4,6 +4,7 @@ Read between timed passes, never during one. What a machine does not tell is Non
 """
 
 import contextlib
+import glob
 import os
 import shutil
 import subprocess
@@ -11,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psutil
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
 # A clock below this share of the highest one seen means that the machine was slowed down (nvbench's default).
 THROTTLED = 0.75
-_PROCESSOR, _WALL = "processor seconds", "wall seconds"
+_PROCESSOR, _WALL, _WAITED = "processor seconds", "wall seconds", "waited seconds"
 
 
 @dataclass
@@ -39,6 +41,7 @@ class Conditions:
     clock_mhz: Callable[[], float | None]
     counters: Counters = field(default_factory=lambda: Counters({}, {}))
     looks: list[tuple[int, float | None]] = field(default_factory=list)
+    waited_seconds: Callable[[], float | None] = lambda: None  # for a core, of all threads
 
     def __post_init__(self) -> None:
         self._grown: dict[str, float] = {}
@@ -83,11 +86,13 @@ class Conditions:
         grown = {name: value for name, value in self._grown.items() if name not in self._lost}
         wall, processor = grown.pop(_WALL, 0.0), grown.pop(_PROCESSOR, 0.0)
         clocks = [clock for _, clock in self.looks if clock]
+        waited = 1e3 * grown.pop(_WAITED) / passes if passes and _WAITED in grown else None
         return {
             "clock_mhz": {"lowest": min(clocks), "highest": max(clocks)} if clocks else None,
             "clocks": [list(look) for look in self.looks[1:]],
             "throttled_passes": self.throttled_passes,
             "cpu_ms_per_pass": 1e3 * processor / passes if passes else None,
+            "waited_ms_per_pass": waited,
             "busy_cores": processor / wall if wall > 0 else None,
             **{f"{name}_per_pass": value / passes for name, value in grown.items() if passes},
         }
@@ -95,11 +100,17 @@ class Conditions:
     def _read(self, *, times_last: bool = False) -> dict[str, float]:
         """Returns all readings, the times nearest to the passes: reading counters is none of their work."""
         readings: dict[str, float] = {}
-        sources = [(_WALL, time.perf_counter), (_PROCESSOR, time.process_time)]
+        sources: list[tuple[str, Callable[[], float | None]]] = [
+            (_WALL, time.perf_counter),
+            (_PROCESSOR, time.process_time),
+            (_WAITED, self.waited_seconds),
+        ]
         sources += [(name, counter.read) for name, counter in self.counters.readable.items()]
         for name, read in reversed(sources) if times_last else sources:
             try:
-                readings[name] = read()
+                value = read()
+                if value is not None:
+                    readings[name] = value
             except (OSError, ValueError, UnreadableError):  # the driver was unloaded, rights were taken
                 self._lost.add(name)
         return readings
@@ -120,12 +131,26 @@ def watched(device: "torch.device", clock: Clock) -> Iterator[Conditions]:
             clock_mhz = _gpu_clock(uuid, device.index or 0, stack)
             counters = open_counters(uuid)
         stack.callback(counters.close)
-        conditions = Conditions(clock_mhz, counters)
+        waited = cpu_waited_seconds if device.type != "cuda" else lambda: None
+        conditions = Conditions(clock_mhz, counters, waited_seconds=waited)
         evict = clock.evict
         if evict is not None:
             stack.callback(setattr, clock, "evict", evict)
             clock.evict = conditions.leaving_out(evict)
         yield conditions
+
+
+def cpu_waited_seconds() -> float | None:
+    """Returns how long this process's threads have been ready without running; None where it is not told.
+
+    The second number of Linux's schedstat, in nanoseconds.
+    """
+    waited, told = 0, False
+    for file in glob.iglob("/proc/self/task/*/schedstat"):
+        with contextlib.suppress(OSError, IndexError, ValueError):  # the thread has ended
+            waited += int(Path(file).read_text().split()[1])
+            told = True
+    return waited / 1e9 if told else None
 
 
 def cpu_clock_mhz() -> float | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from convnet_benchmarks.timing.cold_cache import ColdCache
-from convnet_benchmarks.timing.statistics import STABLE_HALF_WIDTH, Summary, summarise
+from convnet_benchmarks.timing.statistics import STABLE_HALF_WIDTH, Summary, summarise, waiting_share
 
 if TYPE_CHECKING:
     import torch
@@ -117,7 +117,8 @@ class Loop:
 
     def summary(self) -> Summary:
         throttled = bool(self.conditions.get("throttled_passes"))
-        return summarise(self.samples_ms, timed_out=self.timed_out, throttled=throttled)
+        waiting = waiting_share(self.conditions)
+        return summarise(self.samples_ms, timed_out=self.timed_out, throttled=throttled, waiting=waiting)
 
 
 @dataclass(frozen=True)

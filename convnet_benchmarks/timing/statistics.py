@@ -2,11 +2,14 @@
 
 import math
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-STABLE = "stable"
+STABLE, NOISY = "stable", "noisy"
+# Threads that wait longer for a core, as a share of their time, are disturbed: a slice of the scheduler is
+# longer than many a layer, and a median of disturbed passes may look stable.
+WAITING = 0.02
 # A median is trusted when its 95 % interval is within this share of it on either side.
 STABLE_HALF_WIDTH = 0.01
 # With fewer samples the interval of the median reaches 95 % only between minimum and maximum, or not at all.
@@ -90,11 +93,14 @@ def percentile(samples: Sequence[float], percent: float) -> float:
     return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
 
 
-def summarise(samples: Sequence[float], *, timed_out: bool = False, throttled: bool = False) -> Summary:
+def summarise(
+    samples: Sequence[float], *, timed_out: bool = False, throttled: bool = False, waiting: float = 0.0
+) -> Summary:
     """Returns statistics of at least one sample.
 
     ``timed_out`` says that sampling stopped for lack of time, ``throttled`` that the clock was low for
-    some of the samples, which stay among them.
+    some of the samples, which stay among them. ``waiting``: for which share of their time threads that had
+    work waited for a core.
     """
     if not samples:
         raise ValueError("no samples to summarise")
@@ -107,6 +113,11 @@ def summarise(samples: Sequence[float], *, timed_out: bool = False, throttled: b
     fence = OUTLIER_FENCE * spread
     outliers = sum(sample < lower - fence or sample > upper + fence for sample in samples)
     verdict, advice = verdict_of(len(samples), (high - low) / 2 / median if median else math.inf, timed_out)
+    if waiting > WAITING and verdict == STABLE:
+        verdict, advice = (
+            NOISY,
+            f"threads waited for a core {waiting:.0%} of their time: close other programs",
+        )
     if throttled:
         verdict, advice = "throttled", "the clock fell meanwhile: cool the machine, or fix its clock"
     return Summary(
@@ -123,6 +134,14 @@ def summarise(samples: Sequence[float], *, timed_out: bool = False, throttled: b
     )
 
 
+def waiting_share(conditions: Mapping[str, Any]) -> float:
+    """Returns for which share of their time threads waited for a core, from ``Conditions.as_dict``; 0 where
+    that is not told.
+    """
+    waited, worked = (conditions.get(name) or 0.0 for name in ("waited_ms_per_pass", "cpu_ms_per_pass"))
+    return waited / (waited + worked) if waited > 0 else 0.0
+
+
 def verdict_of(count: int, half_width: float, timed_out: bool = False) -> tuple[str, str]:
     """Returns how far a median can be trusted, and what would help.
 
@@ -134,4 +153,4 @@ def verdict_of(count: int, half_width: float, timed_out: bool = False) -> tuple[
         return STABLE, ""
     if timed_out:
         return "timed out", "give the samples more time or the passes less work (a smaller -batch_size)"
-    return "noisy", "close other programs, fix --threads, or use -iter auto"
+    return NOISY, "close other programs, fix --threads, or use -iter auto"

@@ -14,7 +14,7 @@ import numpy as np
 
 from convnet_benchmarks.points.point import FAILED, OK, UNSUPPORTED, Point
 from convnet_benchmarks.points.process import PointWorker, WorkerEndedError, describe_device
-from convnet_benchmarks.timing.statistics import summarise
+from convnet_benchmarks.timing.statistics import summarise, waiting_share
 from convnet_benchmarks.timing.verdicts import speed_up
 from convnet_benchmarks.workload.devices import device_type
 from convnet_benchmarks.workload.memory import memory_budget
@@ -182,7 +182,9 @@ def _noted_end(
 
 
 def _describe(result: dict[str, Any], batch_size: int, samples: list[float]) -> None:
-    summary = summarise(samples, throttled=bool(result["conditions"]["throttled_passes"]))
+    seen = result["conditions"]
+    throttled, waiting = bool(seen["throttled_passes"]), waiting_share(seen)
+    summary = summarise(samples, throttled=throttled, waiting=waiting)
     result["samples_ms"] = samples
     result["latency_ms"] = summary.median
     result["samples_per_second"] = batch_size * 1e3 / summary.median

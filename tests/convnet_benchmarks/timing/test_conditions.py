@@ -1,5 +1,11 @@
 """The machine while something is timed: a falling clock is noticed, and nothing is thrown away for it."""
 
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 import torch
 
@@ -124,3 +130,42 @@ def test_tables_have_a_column_only_where_something_was_counted() -> None:
     assert [column.title for column in columns] == ["energy [J]"]
     assert list(counted_cells(columns, {"joules_per_pass": 8.0}, 4)) == [2.0]
     assert list(counted_cells(columns, {}, 4)) == [None]
+
+
+def test_nothing_is_stable_while_threads_wait_for_a_core() -> None:
+    steady = (1.0,) * 70
+    for waited, verdict in ((None, "stable"), (0.01, "stable"), (0.1, "noisy")):
+        seen = {"throttled_passes": 0, "cpu_ms_per_pass": 2.0, "waited_ms_per_pass": waited}
+        summary = Loop(70, 0.07, steady, conditions=seen).summary()
+        assert summary.verdict == verdict
+    assert "waited for a core 5% of their time" in summary.advice
+
+
+def test_waiting_is_counted_within_passes() -> None:
+    seconds = iter([1.0, 1.0, 1.5, 2.0, 2.25])
+    conditions = Conditions(lambda: None, waited_seconds=lambda: next(seconds))
+    for _ in range(2):
+        watched_loop(lambda: None, 5, HostClock(), conditions)
+    assert conditions.as_dict()["waited_ms_per_pass"] == pytest.approx(75.0)  # (0.5 + 0.25) s in 10 passes
+
+
+@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="this kernel does not tell")
+def test_two_programs_on_one_core_wait_for_it() -> None:
+    code = "while True: pass"
+    cores = os.sched_getaffinity(0)
+    other = None
+    try:
+        os.sched_setaffinity(0, {min(cores)})
+        other = subprocess.Popen([sys.executable, "-c", code])
+        with watched(torch.device("cpu"), HostClock()) as conditions:
+            loop = run_until_settled(
+                lambda: sum(range(2000)), HostClock(), Settling(100, 0.5, 1.0), watch=conditions
+            )
+        seen = conditions.as_dict()
+    finally:
+        os.sched_setaffinity(0, cores)
+        if other is not None:
+            other.kill()
+            other.wait()
+    assert seen["waited_ms_per_pass"] > 0
+    assert replace(loop, conditions=seen).summary().verdict != "stable"
