@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
-from functools import partial
+from functools import cache, partial
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,6 +35,7 @@ def collect(device: "torch.device") -> dict[str, Any]:
         "counters": _counters(device),
         "variables": {k: v for k, v in sorted(os.environ.items()) if _ALLOCATOR_VARIABLES.match(k)},
         "revision": _revision(),
+        "commit": _commit(os.getcwd()),
     }
 
 
@@ -205,6 +206,12 @@ def _revision() -> str | None:
     folder = Path(__file__).resolve().parent.parent
     if not (folder / ".git").exists():
         return None
-    commit = _run("git", "rev-parse", "HEAD", folder=folder)
-    changes = _run("git", "status", "--porcelain", "--untracked-files=no", folder=folder)
+    return _commit(str(folder))
+
+
+@cache
+def _commit(folder: str) -> str | None:
+    """Returns the git commit of a folder, with + when it has changes; null where it is in no repository."""
+    commit = _run("git", "rev-parse", "HEAD", folder=Path(folder))
+    changes = _run("git", "status", "--porcelain", "--untracked-files=no", folder=Path(folder))
     return None if commit is None else commit + ("+" if changes else "")

@@ -202,6 +202,14 @@ class LegacyOptions:
         metavar="train|instances",
         choices=("train", "instances"),
     )
+    label: str = _option(
+        "label",
+        "",
+        str,
+        "kept in the result: a branch, a setting, whatever it stands for",
+        legacy=False,
+        metavar="TEXT",
+    )
     json: str | None = _option(
         "json", None, str, "keep options, environment and every sample in FILE", legacy=False, metavar="FILE"
     )

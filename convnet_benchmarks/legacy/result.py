@@ -56,6 +56,7 @@ class Result:
         return {
             "kind": self.kind,
             "status": self.status,
+            "label": self.options.label,
             "ran": self.ran.as_dict(),
             "model": self.model,
             "net": {

@@ -29,6 +29,9 @@ def study_parser(program: str, description: str, examples: Sequence[str]) -> arg
     files = parser.add_argument_group("output")
     files.add_argument("--json", metavar="FILE", help="everything measured, and the environment")
     files.add_argument("--csv", metavar="FILE", help="the tables as CSV, numbers in full")
+    files.add_argument(
+        "--label", default="", metavar="TEXT", help="kept in the results: a branch, a setting, a machine"
+    )
     files.add_argument("--md", metavar="FILE", help="the tables as Markdown")
     return parser
 
@@ -106,8 +109,9 @@ class StudyOutput:
     The files are opened before anything is measured; ``write`` puts their content in place.
     """
 
-    def __init__(self, kind: str, files: dict[str, OutputFile]) -> None:
+    def __init__(self, kind: str, files: dict[str, OutputFile], label: str = "") -> None:
         self._kind = kind
+        self._label = label
         self._files = files
 
     def write(self, tables: Sequence[Table], content: dict[str, Any]) -> None:
@@ -123,7 +127,12 @@ class StudyOutput:
 
     def _write_files(self, tables: Sequence[Table], content: dict[str, Any]) -> None:
         if "json" in self._files:
-            document = {"kind": self._kind, **content, "tables": [table.as_dict() for table in tables]}
+            document = {
+                "kind": self._kind,
+                "label": self._label,
+                **content,
+                "tables": [table.as_dict() for table in tables],
+            }
             self._files["json"].write(output.as_json(document))
         if "csv" in self._files:
             several = len(tables) > 1
@@ -153,4 +162,4 @@ def open_output(
             for name in _FILES
             if name in given
         }
-        yield StudyOutput(kind, files)
+        yield StudyOutput(kind, files, options.label)

@@ -21,12 +21,13 @@ class PointFile:
     """The file of one study, open for appending; another run cannot have it open at the same time.
 
     ``records`` are what it holds, in order. A last line that a kill cut short is removed on opening, with
-    ``fresh`` all lines are. Raises UserError that names ``option`` and the path where it cannot be written
-    or is of another kind.
+    ``fresh`` all lines are. What is appended gets the ``label``. Raises UserError that names
+    ``option`` and the path where it cannot be written or is of another kind.
     """
 
-    def __init__(self, option: str, path: str, *, fresh: bool = False) -> None:
+    def __init__(self, option: str, path: str, *, fresh: bool = False, label: str = "") -> None:
         self._option = option
+        self._label = label
         self._path = path
         try:
             self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
@@ -46,7 +47,8 @@ class PointFile:
 
     def append(self, record: dict[str, Any]) -> None:
         """Adds ``record`` as one line, on the disk when this returns."""
-        line = json.dumps({"schema": SCHEMA, **record}, allow_nan=False).encode() + b"\n"
+        labelled = {"schema": SCHEMA, "label": self._label, **record}
+        line = json.dumps(labelled, allow_nan=False).encode() + b"\n"
         try:
             # One write: whoever reads or kills meets a whole line, or the start of one at the very end.
             written = os.write(self._file, line)

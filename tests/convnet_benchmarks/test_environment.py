@@ -1,7 +1,9 @@
 """The recorded environment: plain JSON, with what this machine can say."""
 
 import json
+import subprocess
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -70,3 +72,18 @@ def test_the_processor_has_a_name(monkeypatch: pytest.MonkeyPatch, told: dict[st
     monkeypatch.setattr(environment, "_read", told.get)
     monkeypatch.setattr(environment, "_run", lambda command, *_: told.get(command))
     assert environment.machine("cpu")["device"] == name
+
+
+def test_the_commit_is_that_of_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert environment.collect(torch.device("cpu"))["commit"] is None
+    folder = tmp_path / "theirs"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    identity = ("-c", "user.name=x", "-c", "user.email=x@example.org")
+    for words in (["init", "-q"], [*identity, "commit", "-q", "--allow-empty", "-m", "first"]):
+        subprocess.run(["git", *words], check=True)
+    (folder / "file").write_text("1")
+    told = environment.collect(torch.device("cpu"))["commit"]
+    head = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout
+    assert told == head.strip()

@@ -131,7 +131,7 @@ def main(arguments: Sequence[str], program: str) -> int:
 
     with (
         study.open_output("backends", options, others=["points"]) as output,
-        PointFile("--points", options.points, fresh=options.fresh) as file,
+        PointFile("--points", options.points, fresh=options.fresh, label=options.label) as file,
         open_cluster(options.scheduler) as cluster,
     ):
         known: dict[About, Record | None] = {}

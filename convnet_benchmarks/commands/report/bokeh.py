@@ -70,8 +70,8 @@ def _figure(panel: Panel, height: int) -> "Figure":
     figure.toolbar.logo = None
     figure.toolbar.autohide = True
     xs, ys = drawn_values(panel)
-    _set_axis(figure.xaxis[0], axis_ticks(panel.x, xs))
-    _set_axis(figure.yaxis[0], axis_ticks(panel.y, ys))
+    _set_axis(figure.xaxis[0], axis_ticks(panel.x, xs), panel.x.tick_names)
+    _set_axis(figure.yaxis[0], axis_ticks(panel.y, ys), panel.y.tick_names)
     figure.title.text_font_size = "14px"
     for axis in (figure.xaxis[0], figure.yaxis[0]):
         axis.axis_label_text_font_style = "normal"
@@ -79,12 +79,15 @@ def _figure(panel: Panel, height: int) -> "Figure":
     return figure
 
 
-def _set_axis(axis: Any, ticks: Sequence[float]) -> None:
+def _set_axis(axis: Any, ticks: Sequence[float], names: Sequence[str]) -> None:
     from bokeh.models import FixedTicker, NumeralTickFormatter
 
     axis.formatter = NumeralTickFormatter(format="0,0.[0000]")
     if ticks:
         axis.ticker = FixedTicker(ticks=list(ticks))
+    if names:
+        axis.major_label_overrides = dict(zip(ticks, names, strict=True))
+        axis.major_label_orientation = 0.6  # radians: long names beside each other
 
 
 def _draw_points(figure: "Figure", panel: Panel, styles: Mapping[str, Style]) -> "list[GlyphRenderer]":

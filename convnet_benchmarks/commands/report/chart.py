@@ -22,13 +22,14 @@ Kind = Literal["lines", "points", "bars", "dots"]
 class Axis:
     """``label`` has the unit; ``ticks``: where the axis is numbered, empty for wherever it suits.
 
-    ``from_zero``: whether a linear axis begins there.
+    ``tick_names`` stand for the numbers. ``from_zero``: whether a linear axis begins there.
     """
 
     label: str
     log: bool = False
     ticks: tuple[float, ...] = ()
     from_zero: bool = True
+    tick_names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

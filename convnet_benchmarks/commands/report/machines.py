@@ -21,18 +21,27 @@ def machines(files: Sequence[ResultFile]) -> list[str]:
 
 def recorded(file: ResultFile) -> Iterator[tuple[Mapping[str, Any], str]]:
     """Yields the recorded environments with the time of each (ISO 8601), '' where it is not told."""
+    for record in _records(file):
+        for each in (record, *_inner(record, "results").values()):
+            if isinstance(each, Mapping) and isinstance(each.get("environment"), Mapping):
+                yield each["environment"], str(record.get("time") or "")
+
+
+def label(file: ResultFile) -> str:
+    """Returns the label that the file's last result was given; '' without one."""
+    found = [str(record["label"]) for record in _records(file) if record.get("label")]
+    return found[-1] if found else ""
+
+
+def _records(file: ResultFile) -> Iterator[Mapping[str, Any]]:
+    """Yields the JSON objects of a file that may say where and when they were measured."""
     records: list[Any] = list(file.records)
     if file.document is not None:
         records = [file.document]
         for name in ("points", "comparisons"):
             more = file.document.get(name)
             records += more if isinstance(more, list) else []
-    for record in records:
-        if not isinstance(record, Mapping):
-            continue
-        for each in (record, *_inner(record, "results").values()):
-            if isinstance(each, Mapping) and isinstance(each.get("environment"), Mapping):
-                yield each["environment"], str(record.get("time") or "")
+    yield from (record for record in records if isinstance(record, Mapping))
 
 
 def _line(environment: Mapping[str, Any]) -> str:

@@ -78,8 +78,8 @@ def _draw(axes: "Axes", panel: Panel, looks: Mapping[str, Style]) -> None:
     axes.set_xscale("log" if panel.x.log else "linear")
     axes.set_yscale("log" if panel.y.log else "linear")
     shown_xs, shown_ys = drawn_values(panel)
-    _set_ticks(axes.xaxis, axis_ticks(panel.x, shown_xs))
-    _set_ticks(axes.yaxis, axis_ticks(panel.y, shown_ys))
+    _set_ticks(axes.xaxis, axis_ticks(panel.x, shown_xs), panel.x.tick_names)
+    _set_ticks(axes.yaxis, axis_ticks(panel.y, shown_ys), panel.y.tick_names)
     if panel.kind in ("lines", "points"):
         _draw_points(axes, panel, looks)
     else:
@@ -92,13 +92,15 @@ def _draw(axes: "Axes", panel: Panel, looks: Mapping[str, Style]) -> None:
         )
 
 
-def _set_ticks(axis: "MatplotlibAxis", ticks: Sequence[float]) -> None:
+def _set_ticks(axis: "MatplotlibAxis", ticks: Sequence[float], names: Sequence[str]) -> None:
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     if ticks:
         axis.set_major_locator(FixedLocator(ticks))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    if names:
+        axis.set_ticks(list(ticks), labels=list(names), rotation=30, ha="right")
 
 
 def _draw_points(axes: "Axes", panel: Panel, looks: Mapping[str, Style]) -> None:

@@ -1,15 +1,17 @@
 """The same measurements of several dates or commits: one file of results for each, regressions marked."""
 
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from convnet_benchmarks.commands.report.chart import Axis, Chart, Mark, Panel, Series
 from convnet_benchmarks.commands.report.data import FAR_APART, by_net, naming, number, tips
-from convnet_benchmarks.commands.report.machines import recorded
+from convnet_benchmarks.commands.report.machines import label, recorded
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.results.load import ResultFile
 from convnet_benchmarks.results.measurement import THROUGHPUT, TIME, Measurement, net_key
 from convnet_benchmarks.results.ratio import ratio
+from convnet_benchmarks.results.steps import steps as detected
 from convnet_benchmarks.tables import Cell, Column, Table, counted
 from convnet_benchmarks.timing.verdicts import SLOWER, UNSURE
 
@@ -47,6 +49,7 @@ def chart(files: Sequence[ResultFile]) -> Chart | None:
         for steps in series:
             if net_key(steps[0].measurement.net) == net_key(net):
                 panels.setdefault((net, steps[0].measurement.unit), []).append(steps)
+    levels = [line for steps in series for line in _levels(name(firsts[id(steps)]), steps, files)]
     slower = sum(step.verdict == SLOWER for steps in series for step in steps)
     found = "No step is SLOWER" if not slower else f"{counted(slower, 'step')} SLOWER"
     moments = [_moment(file) for file in files]
@@ -58,7 +61,7 @@ def chart(files: Sequence[ResultFile]) -> Chart | None:
             for (net, _), own in panels.items()
         ],
         _table(series, moments),
-        [f"{found}. {'; '.join(f'{place}: {moment}' for place, moment in enumerate(moments, 1))}"],
+        [f"{found}. {'; '.join(f'{place}: {moment}' for place, moment in enumerate(moments, 1))}", *levels],
     )
 
 
@@ -69,7 +72,7 @@ def _panel(net: str, lines: Sequence[tuple[str, Sequence[_Step]]], moments: Sequ
     return Panel(
         net,
         "lines",
-        Axis("date or commit, numbered as below", ticks=places, from_zero=False),
+        Axis("date or commit", ticks=places, from_zero=False, tick_names=tuple(moments)),
         Axis(f"{first.quantity} [{first.unit}]", log=max(values) > FAR_APART * min(values) > 0),
         [Series(name, _marks(steps, moments)) for name, steps in lines],
     )
@@ -84,13 +87,33 @@ def _in_order(files: Sequence[ResultFile]) -> list[ResultFile]:
 
 
 def _moment(file: ResultFile) -> str:
-    """Returns the file's date and commit; its name where it has neither."""
+    """Returns the file's date, its label and the commit; its name where it has none of them.
+
+    The commit is that of the folder in which it was measured, or else this program's.
+    """
+    named = label(file)
     for environment, time in recorded(file):
-        revision = environment.get("revision")
-        found = [time[:10], revision[:_SHORT_REVISION] if isinstance(revision, str) else ""]
+        commit = environment.get("commit") or environment.get("revision")
+        short = "" if not isinstance(commit, str) else commit[:_SHORT_REVISION] + "+" * commit.endswith("+")
+        found = [time[:10], named, short]
         if any(found):
             return ", ".join(filter(None, found))
-    return file.path
+    return named or file.path
+
+
+def _levels(name: str, series: Sequence[_Step], files: Sequence[ResultFile]) -> list[str]:
+    """Returns a line for each place where the medians of a series go to another level and stay there."""
+    values = [step.measurement.value for step in series]
+    places = detected(values)
+    lines = []
+    for before, place, after in zip([0, *places], places, [*places[1:], len(values)], strict=False):
+        old, new = statistics.median(values[before:place]), statistics.median(values[place:after])
+        one = series[place].measurement
+        lines.append(
+            f"a step: {one.net} {name}: from {number(old)} to {number(new)} {one.unit} "
+            f"at {_moment(files[series[place].place - 1])} (Pettitt's test by ranks, 1 %)"
+        )
+    return lines
 
 
 def _what(one: Measurement) -> str:

@@ -143,7 +143,7 @@ def main(arguments: Sequence[str], program: str) -> int:
 
     with (
         study.open_output("sweep", options, others=["points"]) as output,
-        PointFile("--points", options.points, fresh=options.fresh) as file,
+        PointFile("--points", options.points, fresh=options.fresh, label=options.label) as file,
         open_cluster(options.scheduler) as cluster,
     ):
         tasks = plan(options, cluster)

@@ -1,5 +1,6 @@
 """Files of points: what a kill leaves of them, and what is refused."""
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -112,3 +113,10 @@ def test_no_number_that_json_lacks_is_written(tmp_path: Path) -> None:
     with PointFile("--points", str(tmp_path / "p.jsonl")) as file, pytest.raises(ValueError):
         file.append({**record(1), "seconds": float("nan")})
     assert (tmp_path / "p.jsonl").read_bytes() == b""
+
+
+def test_a_label_is_in_every_line(tmp_path: Path) -> None:
+    path = str(tmp_path / "points.jsonl")
+    with PointFile("--points", path, label="branch") as file:
+        file.append({"kind": "point", "status": "ok"})
+    assert json.loads(Path(path).read_text())["label"] == "branch"

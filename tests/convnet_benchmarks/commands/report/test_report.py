@@ -260,3 +260,17 @@ def test_over_time_a_regression_is_marked(tmp_path: Path) -> None:
     ]  # fmt: skip
     alone = run_python(*COMMAND, "--over-time", files[0], "--out", str(out))
     assert alone.returncode == 2 and "needs two files or more" in alone.stderr
+
+
+def test_over_time_has_dates_labels_commits_and_steps(tmp_path: Path) -> None:
+    files = []
+    for day in range(1, 13):
+        content = made_results.benchmark(10.0 if day < 7 else 12.0, batch=1)
+        content |= {"time": f"2026-11-{day:02}T00:00:00+00:00", "label": f"build {day}"}
+        content["environment"] = {**made_results.ENVIRONMENT, "commit": f"{day:040x}+", "revision": "f" * 40}
+        files.append(made_results.write(tmp_path / f"{day}.json", content))
+    chart = over_time.chart(load_all(files))
+    assert chart is not None
+    assert chart.panels[0].x.tick_names[6] == "2026-11-07, build 7, 0000000+"
+    (line,) = (note for note in chart.notes if note.startswith("a step: ") and "forward+backward" in note)
+    assert "from 30 to 36 ms per sample at 2026-11-07, build 7" in line
