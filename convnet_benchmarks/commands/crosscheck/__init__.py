@@ -222,7 +222,7 @@ def _compare_runs(options: argparse.Namespace) -> "Report":
     names = (options.a, options.b)
     a, b = map(load_runs, names)
     headings = [
-        file_line(letter, path, "result" if is_run_json(path) else "log", [about(run) for run in runs])
+        file_line(letter, path, runs[0].kind if is_run_json(path) else "log", [about(run) for run in runs])
         for letter, path, runs in zip("AB", names, (a, b), strict=True)
     ]
     return log_report(names, headings, compare_logs(a, b, names, options.max_slowdown))

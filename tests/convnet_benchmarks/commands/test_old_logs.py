@@ -97,7 +97,7 @@ def test_a_log_of_a_gpu_is_compared_by_one_rule(tmp_path: Path, batch: int) -> N
         ]
         assert rows[0] == rows[1] and "OLD IS FASTER by" in " ".join(rows[0])
     assert all("device is cuda in A, cpu in B" in done.stdout for done in (cross, side))
-    headings = [done.stdout.splitlines()[1].replace("benchmark", "result") for done in (cross, side)]
+    headings = [done.stdout.splitlines()[1] for done in (cross, side)]
     assert headings[0] == headings[1] and "overfeat_accurate; batch 60; Testor 9000" in headings[0]
 
 
