@@ -32,7 +32,7 @@ def history_file() -> Path:
 
 
 def run_prompt(runtime: "Runtime", interrupts: "Interrupts") -> int:
-    """Reads and runs lines until Ctrl-D or ``os.exit``; returns the exit code. Needs prompt_toolkit.
+    """Reads and runs lines until Ctrl-D or ``exit``; returns the exit code. Needs prompt_toolkit.
 
     Ctrl-C stops what a line does, which ``interrupts`` is told how to do.
     """
@@ -41,7 +41,7 @@ def run_prompt(runtime: "Runtime", interrupts: "Interrupts") -> int:
     runtime.open_prompt(colored=sys.stdout.isatty() and "NO_COLOR" not in os.environ)
     interrupts.stopper = runtime.loop_stopper()
     session = _session(runtime)
-    print("Torch7 on PyTorch. ? shows what the prompt can do, Ctrl-D leaves.")
+    print("Torch7 on PyTorch. ? shows what the prompt can do, Ctrl-D or exit leaves.")
     while True:
         try:
             text = session.prompt(PROMPT, color_depth=ColorDepth.default())

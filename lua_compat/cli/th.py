@@ -80,6 +80,10 @@ class Command:
         self.limits: dict[str, float] = {}
 
 
+# What stands for the original's scripts.
+_SCRIPTS_OF_OURS = {"benchmark.lua": "benchmark.py", "benchmark_criterion.lua": "benchmark_criterion.py"}
+
+
 class UsageError(Exception):
     """The command line cannot be understood."""
 
@@ -171,7 +175,9 @@ def _positive(option: str, text: str) -> float:
 
 def _check(command: Command) -> None:
     if command.script is not None and not os.path.isfile(command.script):
-        raise UsageError(f"no script {command.script!r}: give the path of a Lua file")
+        ours = _SCRIPTS_OF_OURS.get(os.path.basename(command.script))
+        instead = f", or use {ours}, which takes the same options" if ours else ""
+        raise UsageError(f"no script {command.script!r}: give the path of a Lua file{instead}")
     if command.rocks and (command.script is None or command.steps or command.interactive or command.sandbox):
         raise UsageError("--rocks reads one script: give its path, and none of -l, -e, -i, --sandbox")
     if command.sandbox:

@@ -20,6 +20,7 @@ from torch import Tensor
 from lua_compat.kernels.arrays import array_of
 from lua_compat.kernels.results import Out
 from lua_compat.kernels.strings import from_lua
+from lua_compat.whole_file import replaced_when_whole
 
 __all__ = [
     "image_compress", "image_decompress", "image_file_size", "image_read_file", "image_read_ppm",
@@ -202,8 +203,8 @@ def _encode(t: Tensor, kind: str, quality: int) -> bytes:
 def image_write_file(path: str, t: Tensor, kind: str, quality: int) -> None:
     """Writes an image. ``kind``: PNG or JPEG; ``quality``, of a JPEG: 0 to 100."""
     data = _encode(t, kind, quality)
-    with open(from_lua(path), "wb") as file:
-        file.write(data)
+    with replaced_when_whole(from_lua(path)) as whole:
+        whole.write_bytes(data)
 
 
 def image_compress(out: Out, t: Tensor, kind: str, quality: int) -> None:
@@ -272,6 +273,6 @@ def image_write_ppm(path: str, t: Tensor) -> None:
     """Writes a PPM for 3 channels, a PGM for one."""
     picture = _as_picture(t)
     magic = "P6" if picture.ndim == 3 else "P5"
-    with open(from_lua(path), "wb") as file:
+    with replaced_when_whole(from_lua(path)) as whole, open(whole, "wb") as file:
         file.write(f"{magic}\n{picture.shape[1]} {picture.shape[0]}\n255\n".encode())
         file.write(picture.tobytes())

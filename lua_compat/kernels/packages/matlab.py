@@ -14,6 +14,7 @@ from lua_compat import t7
 from lua_compat.beside.library import Ended, Library
 from lua_compat.kernels.packages.extras import check_extra, extra
 from lua_compat.kernels.strings import from_lua, to_lua
+from lua_compat.whole_file import replaced_when_whole
 
 __all__ = ["matlab_load", "matlab_save"]
 
@@ -64,4 +65,6 @@ def matlab_save(path: str, data: str) -> None:
     """Writes a table of variables, in .t7 bytes: tensors, numbers, strings, booleans, and tables of these."""
     scipy_io = extra("scipy.io", "matio", "scipy")
     values = t7.load(io.BytesIO(data.encode("latin-1")))
-    scipy_io.savemat(from_lua(path), _array(values, 0), long_field_names=True)
+    arrays = _array(values, 0)
+    with replaced_when_whole(from_lua(path)) as whole, open(whole, "wb") as file:
+        scipy_io.savemat(file, arrays, long_field_names=True)

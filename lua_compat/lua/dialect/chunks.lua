@@ -1,7 +1,7 @@
 -- load, loadstring, loadfile, dofile and the files that require finds: Lua source goes through dialect/source.lua.
 -- Called with its table, the functions of dialect/comparisons.lua and dialect/lines.lua, and the folder of our own
--- packages: these need no change, and are loaded as they are.
-local source, with_comparisons, merged_lines, own_folder = ...
+-- packages and their globals: these need no change, and are loaded as they are.
+local source, with_comparisons, merged_lines, own_folder, own_globals = ...
 own_folder = own_folder .. '/'
 
 local plain_load, plain_loadfile, open, stdin = load, loadfile, io.open, io.stdin
@@ -93,9 +93,8 @@ loadstring = load
 function loadfile(path, mode, environment)
    local file = stdin
    if path ~= nil then
-      if type(path) ~= 'string' or sub(path, 1, #own_folder) == own_folder then
-         return plain_loadfile(path, mode, environment)
-      end
+      if type(path) ~= 'string' then return plain_loadfile(path, mode, environment) end
+      if sub(path, 1, #own_folder) == own_folder then return plain_loadfile(path, mode, environment or own_globals) end
       file = open(path, 'rb')
    end
    local text = file and file:read('*a')

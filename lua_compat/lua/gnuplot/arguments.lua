@@ -1,5 +1,4 @@
 -- The argument lists of gnuplot's functions, as tensors with a legend and a format.
-local select = require('th.own').select
 local arguments = {}
 
 local function expecting(what) error('expecting ' .. what, 0) end

@@ -1,5 +1,4 @@
 -- The package hdf5 (torch-hdf5): tables of tensors in HDF5 files.
-local select = require('th.own').select
 require 'torch'
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'

@@ -1,5 +1,4 @@
 -- Cropping, scaling, turning, warping.
-local select = require('th.own').select
 local arguments = require 'image.arguments'
 local kernel = require('torch.core.kernels').of_tensors
 

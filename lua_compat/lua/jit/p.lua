@@ -7,7 +7,6 @@
 -- of graphical tools.
 --
 -- Without a stop() the profile is written when the script ends.
-local select = require('th.own').select
 local profile = require 'jit.profile'
 local zone = require 'jit.zone'
 local floor, sort, concat = math.floor, table.sort, table.concat

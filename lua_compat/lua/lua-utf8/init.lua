@@ -1,6 +1,5 @@
 -- lua-utf8: strings as characters of UTF-8, as luautf8 0.1 has them: Lua 5.3's utf8, and Lua's string functions by
 -- characters instead of bytes.
-local select = require('th.own').select
 local text, properties, search = require 'lua-utf8.text', require 'lua-utf8.properties', require 'lua-utf8.search'
 local decode, characters = text.decode, text.characters
 local from_start, goes_on = text.from_start, text.goes_on

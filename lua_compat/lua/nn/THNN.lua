@@ -3,7 +3,6 @@
 -- output:cdata()). Packages call it for layers of theirs; nn itself does not.
 -- Each call makes a module without a constructor, gives it the arguments as fields, and calls its method; what no
 -- module of nn computes so is in nn/layers_by_arguments.lua.
-local select = require('th.own').select
 local cdata = require 'torch.tensor.cdata'
 
 local THNN = { kernels = {} }

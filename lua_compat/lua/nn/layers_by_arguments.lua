@@ -1,8 +1,6 @@
 -- Functions of Torch7's THNN that no module of nn has as it is: sparse and indexed linear layers, dilated transposed
 -- convolutions, upsampled and pooled volumes, sampling at a grid, unfolding. By name, with THNN's arguments as tensors
 -- and numbers (nn/THNN.lua).
-local math = require('th.own').math
-local select = require('th.own').select
 local kernel = require('torch.core.kernels').of_layers
 
 local functions = {}

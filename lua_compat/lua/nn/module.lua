@@ -1,5 +1,4 @@
 -- nn.Module and nn.Criterion: what all layers and losses have.
-local select = require('th.own').select
 local Module = torch.class('nn.Module')
 
 function Module:__init()

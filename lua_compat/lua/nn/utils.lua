@@ -1,5 +1,4 @@
 -- nn.utils: tensors in nested tables.
-local select = require('th.own').select
 local utils = {}
 nn.utils = utils
 

@@ -1,5 +1,4 @@
 -- The package nngraph: networks as graphs. Calling a module with nodes returns a node: nn.Tanh()(nn.Linear(2, 3)()).
-local select = require('th.own').select
 require 'nn'
 require 'graph'
 

@@ -1,5 +1,4 @@
 -- Looking into graphs: names from local variables, drawings, and a drawing of the graph in which an error happened.
-local select = require('th.own').select
 local running = require 'nngraph.running'
 local paths = require 'paths'
 local getlocal = debug.getlocal -- the sandbox takes it from scripts

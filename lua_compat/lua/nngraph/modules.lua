@@ -1,5 +1,4 @@
 -- Modules that graphs need: an element as a table, a table's element, a criterion as a module; nngraph.nest.
-local select = require('th.own').select
 
 local JustElement = torch.class('nngraph.JustElement', 'nn.Module')
 

@@ -1,5 +1,4 @@
 -- Descent with a step size for each parameter.
-local math = require('th.own').math
 local step = require 'optim.step'
 
 local function announce(name, config, state)

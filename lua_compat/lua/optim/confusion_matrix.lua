@@ -1,5 +1,4 @@
 -- Counts how often each class was predicted for each target: mat[target][prediction].
-local math = require('th.own').math
 local ConfusionMatrix = torch.class('optim.ConfusionMatrix')
 
 -- The number of classes, or their names, or both.

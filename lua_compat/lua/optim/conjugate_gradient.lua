@@ -1,6 +1,5 @@
 -- Conjugate gradients (Polak and Ribiere) with a line search by cubic interpolation, as Carl Rasmussen's minimize.
 
-local math = require('th.own').math
 local function finite(z) return z == z and z ~= math.huge and z ~= -math.huge end
 
 -- The position, relative to point 2, of the minimum between points 2 and 3 (values f, slopes d, point 3 at z3).

@@ -1,5 +1,4 @@
 -- Stochastic gradient descent: plain or with momentum, averaged, Nesterov's.
-local math = require('th.own').math
 local step = require 'optim.step'
 
 -- config: learningRate 1e-3, learningRateDecay 0, weightDecay 0 or weightDecays (one per parameter), momentum 0,

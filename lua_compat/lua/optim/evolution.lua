@@ -1,7 +1,6 @@
 -- Minimisation without gradients: CMA-ES and differential evolution.
 
 -- The constants of CMA-ES (N. Hansen, "The CMA evolution strategy: a tutorial") for n variables and a population.
-local math = require('th.own').math
 local function strategy(n, population)
    local mu = population / 2
    local weights = torch.range(0, mu - 1):apply(function(i) return math.log(mu + 0.5) - math.log(i + 1) end)

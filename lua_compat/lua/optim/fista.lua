@@ -4,7 +4,6 @@
 -- intermediate problem. xinit is overwritten by the solution. params: L 0.1 (1 / step), Lstep 1.5, maxiter 50, maxline
 -- 20, errthres 1e-4, doFistaUpdate (else plain ISTA), verbose; xkm, y, ply are kept there. Gives the solution and, for
 -- each iteration, {nline, L, F, Fply, Gply, Q} (verbose: xk and y, too).
-local math = require('th.own').math
 function optim.FistaLS(f, g, pl, xinit, params)
    params = params or {}
    local L, L_step = params.L or 0.1, params.Lstep or 1.5

@@ -1,7 +1,6 @@
 -- Limited-memory BFGS (as minFunc's), with a line search or fixed steps.
 
 -- Rows of one buffer as vectors that are taken and put back.
-local math = require('th.own').math
 local function vectors(like, count)
    local rows = like.new(count, like:size(1)):split(1)
    for i, row in ipairs(rows) do rows[i] = row:squeeze(1) end

@@ -1,7 +1,6 @@
 -- Interpolating polynomials, and a line search that uses them.
 
 -- Returns the minimum, between two points, of the cubic through them with their values and slopes.
-local math = require('th.own').math
 local function cubic_minimum(points)
    local low = points[1][1] <= points[2][1] and points[1] or points[2]
    local high = low == points[1] and points[2] or points[1]

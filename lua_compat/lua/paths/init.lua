@@ -1,5 +1,4 @@
 -- The package paths: files and folders.
-local select = require('th.own').select
 local python = require('th.python').functions
 
 paths = paths or {}

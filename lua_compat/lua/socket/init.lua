@@ -1,5 +1,4 @@
 -- The package socket (LuaSocket): clocks, connections over TCP, and waiting for them, by Python's sockets.
-local select = require('th.own').select
 local python = require('th.python').functions
 
 socket = { _VERSION = 'LuaSocket 3 (th)', _SETSIZE = 1024, BLOCKSIZE = 2048 }

@@ -1,7 +1,6 @@
 -- tds: hashes and vectors of numbers, strings, booleans, tensors, and other hashes and vectors. Torch7's kept them
 -- outside Lua's memory, which was limited; here they live in it. Each is a userdata, so that # and pairs treat it as
 -- one object; its contents are kept in a separate table.
-local select = require('th.own').select
 local class = require 'torch.core.class'
 local attached = require 'torch.core.attached'
 

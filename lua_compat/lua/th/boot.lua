@@ -6,7 +6,7 @@ local find, pytorch_is_loaded, folder, script_arguments = ...
 
 local raw_pcall, raw_xpcall, raw_resume = xpcall, xpcall, coroutine.resume -- raw_pcall has a handler, too
 local raw_wrap, setmetatable = coroutine.wrap, setmetatable
-local type, error, tostring = type, error, tostring
+local type, error = type, error
 local metatable_of = debug.getmetatable
 local PYTHON_OBJECT = metatable_of(python.none)
 
@@ -114,20 +114,28 @@ function xpcall(f, handler, ...)
 end
 
 -- A profile that the script has not stopped is written at its end.
+local loaded = package.loaded
 local function end_profile()
-   local profiler = package.loaded['jit.p']
+   local profiler = loaded['jit.p']
    if type(profiler) == 'table' and profiler.stop then profiler.stop() end
+end
+
+local stdout, flush_file, type_of_file = io.stdout, io.stdout.flush, io.type
+local function flush()
+   if type_of_file(stdout) == 'file' then flush_file(stdout) end
 end
 
 function os.exit(code)
    if code == nil or code == true then code = 0 elseif code == false then code = 1 end
    end_profile()
-   io.stdout:flush()
+   flush()
    functions.exit(code)
 end
 
 assert(loadfile(folder .. '/th/files.lua'))(shared)
-in_its_words = assert(loadfile(folder .. '/dialect/init.lua'))(folder, c_stack.has_room_for_callback)
+local own, fill_own = assert(loadfile(folder .. '/th/own.lua'))()
+in_its_words = assert(loadfile(folder .. '/dialect/init.lua'))(folder, c_stack.has_room_for_callback, own)
+setfenv(1, own) -- of what follows
 
 -- require: the script's folder, the folder it is run from, our packages, LUA_PATH (or Lua's usual places), then where
 -- LuaRocks and Torch7's installer put packages in plain Lua, and last our own of those that came with Torch7.
@@ -145,8 +153,18 @@ package.path = table.concat(searched, ';')
 
 package.preload['th.python'] = function() return shared end
 
-arg = {}
-for index, value in pairs(script_arguments) do arg[index] = value end
+local function copy_of_arguments()
+   local copy = {}
+   for index, value in pairs(script_arguments) do copy[index] = value end
+   return copy
+end
+_G.arg = copy_of_arguments()
+
+-- The arguments of a script, which one before it may have changed.
+local function arguments()
+   local given = _G.arg
+   return unpack(type(given) == 'table' and given or copy_of_arguments())
+end
 
 local function with_traceback(problem)
    if type(problem) == 'table' then
@@ -170,7 +188,10 @@ end
 local function load_torch(sandboxed)
    local path = package.path
    package.path = ('%s/?.lua;%s/?/init.lua'):format(folder, folder)
-   for _, name in ipairs{ 'torch', 'paths', 'sys', 'xlua' } do require(name) end
+   for _, name in ipairs{ 'torch', 'paths', 'sys', 'xlua' } do
+      local loaded_package = require(name)
+      if not sandboxed then rawset(own, name, loaded_package) end
+   end
    package.path = path
    require 'th.require'
    if not sandboxed then require 'th.penlight' end
@@ -186,6 +207,7 @@ function actions.find_all(names)
 end
 
 function actions.start(sandboxed)
+   if not sandboxed then fill_own() end
    if sandboxed then shared.number_of = assert(loadfile(folder .. '/th/addresses.lua'))() end
    return guarded(load_torch, sandboxed)
 end
@@ -193,13 +215,13 @@ end
 function actions.file(path)
    local chunk, problem = loadfile(path)
    if not chunk then return problem end
-   return guarded(chunk, unpack(arg))
+   return guarded(chunk, arguments())
 end
 
 function actions.string(code, name)
    local chunk, problem = loadstring(code, name)
    if not chunk then return problem end
-   return guarded(chunk, unpack(arg))
+   return guarded(chunk, arguments())
 end
 
 -- Whether ``require`` would find a package.
@@ -223,7 +245,7 @@ function actions.keep_result(code, name)
    local serialize = torch.serialize -- the script may replace it
    return guarded(function()
       local function serialized(...) return serialize{ n = select('#', ...), ... } end
-      result = serialized(chunk(unpack(arg)))
+      result = serialized(chunk(arguments()))
    end)
 end
 
@@ -243,7 +265,7 @@ function actions.finish()
    return problem or guarded(end_profile)
 end
 
-function actions.flush() io.stdout:flush() end
+actions.flush = flush
 
 function actions.collect()
    collectgarbage()

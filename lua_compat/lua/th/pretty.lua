@@ -2,7 +2,7 @@
 -- Everything used here is kept in locals, because the sandbox removes some of it from the globals.
 local DEEPEST = 5
 local stdout, metatable_of = io.stdout, debug.getmetatable
-local plain_print, select, type = print, select, type
+local plain_print, select, type = _G.print, select, type
 local typename, isTensor, isStorage = torch.typename, torch.isTensor, torch.isStorage
 
 local pretty = { depth = DEEPEST, paint = function(text) return text end }

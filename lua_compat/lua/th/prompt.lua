@@ -1,6 +1,5 @@
 -- The prompt's Lua side: evaluates a typed line, completes a word, shows help on a name.
 -- Called by lua_compat/cli/prompt.py with a flag for colors; returns the functions it calls.
-local select = require('th.own').select
 local colored = ...
 
 local pretty = require 'th.pretty'
@@ -175,7 +174,7 @@ A line is Lua code. Its values are shown unless it ends with ';', then the time 
   _LAST _RESULTS  the last value, all values
   who()           shows your globals  import 'nn'     makes a package's names global
   setprintlevel(n)                    sets how deep tables are printed
-  ^C              clears the line, or stops running code        ^D    leaves]]
+  ^C              clears the line, or stops running code        ^D, exit   leaves]]
 
 local function help(name)
    if name == '' then return print(HELP) end
@@ -219,6 +218,8 @@ local function evaluate(text)
    if topic then return help(topic) end
    if command then return shell(command) end
    if text:match('^%s*$') then return end
+   local word = text:match('^%s*(%a+)%s*;?%s*$')
+   if (word == 'exit' or word == 'quit') and (_G[word] == nil or _G[word] == os.exit) then os.exit(0) end
    local chunk, problem = compile(text)
    if not chunk then return io.stderr:write(paint(problem, 'error'), '\n') end
    jit.off(chunk, true) -- compiled loops do not see the hook by which Ctrl-C stops them

@@ -80,6 +80,8 @@ function require(name)
    return loader_of(found)()
 end
 
+_G.require = require
+
 -- The folders of package.path, each once, in their order.
 local function searched_folders()
    local folders, seen = {}, {}

@@ -1,7 +1,7 @@
 -- The globals that every script gets from trepl, which Torch7's th always loads.
 local pretty = require 'th.pretty'
 
-print = pretty.print
+_G.print = pretty.print
 _RESULTS, _LAST = {}, ''
 
 -- How deep print goes into tables; 0: not at all.

@@ -1,5 +1,4 @@
 -- threads.queue: a bounded queue of jobs that one thread adds and any thread does.
-local select = require('th.own').select
 local points = require 'threads.points'
 local messages = require 'threads.messages'
 local python = require('th.python').functions

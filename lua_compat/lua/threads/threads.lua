@@ -1,5 +1,4 @@
 -- Pools of threads: jobs are sent to them as serialized functions, and their results are passed to a function here.
-local select = require('th.own').select
 local messages = require 'threads.messages'
 local worker = require 'threads.worker'
 local python = require('th.python').functions

@@ -1,5 +1,4 @@
 -- What a thread of a pool does: jobs, from the pool's queue or from its own, until the queues are closed.
-local select = require('th.own').select
 local messages = require 'threads.messages'
 local python = require('th.python').functions
 

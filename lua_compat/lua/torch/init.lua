@@ -9,6 +9,7 @@ end
 
 local types = require 'torch.core.types'
 collectgarbage = require('torch.core.collection').collectgarbage
+_G.collectgarbage = collectgarbage
 require 'torch.tensor.storage'
 local tensors = require 'torch.tensor.tensor'
 require 'torch.operations.indexing'

@@ -1,5 +1,4 @@
 -- Printing, logging, loading packages, and the globals of a session.
-local select = require('th.own').select
 local sys = require 'sys'
 
 local SHOWN = 40 -- characters of a value that xlua.print shows
@@ -47,9 +46,9 @@ function xlua.log(filename, append)
    local folder = sys.dirname(filename)
    if not sys.dirp(folder) then assert(require('paths').mkdir(folder)) end
    local file = assert(io.open(filename, append and 'a' or 'w'))
-   local write = io.write
-   print = xlua.print
-   function io.write(...)
+   local write = _G.io.write
+   _G.print = xlua.print
+   function _G.io.write(...)
       file:write(...)
       file:flush()
       return write(...)

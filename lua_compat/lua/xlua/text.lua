@@ -1,7 +1,7 @@
 -- Helpers for strings and tables; those named string.* and table.* are found there by every script.
 
 -- The pieces between the matches of a pattern, without an empty first or last piece.
-function string.split(text, pattern)
+function _G.string.split(text, pattern)
    local pieces, start = {}, 1
    while true do
       local first, last, piece = text:find('(.-)' .. pattern, start)
@@ -15,7 +15,7 @@ function string.split(text, pattern)
 end
 
 -- The value of a Lua expression: string.tosymbol('torch.Tensor').
-function string.tosymbol(expression)
+function _G.string.tosymbol(expression)
    local chunk, problem = loadstring('return ' .. expression)
    if not chunk then error(problem, 2) end
    local ok, value = pcall(chunk)
@@ -25,7 +25,7 @@ function string.tosymbol(expression)
 end
 
 -- Returns the list without the `length` (1) elements from `start` (1) on, and the removed elements.
-function table.splice(list, start, length)
+function _G.table.splice(list, start, length)
    start, length = start or 1, length or 1
    local kept, removed = {}, {}
    for i, element in ipairs(list) do
@@ -37,7 +37,7 @@ end
 
 -- Keeps one element for each value of `hash` (default: the element itself): `merge(later, earlier)` of two, or the last
 -- one.
-function table.prune(list, hash, merge)
+function _G.table.prune(list, hash, merge)
    local place, pruned = {}, {}
    for _, element in ipairs(list) do
       local key = element

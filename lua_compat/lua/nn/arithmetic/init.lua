@@ -1,5 +1,4 @@
 -- Adding and multiplying: constants, parameters, and two inputs as matrices.
-local math = require('th.own').math
 local Module = torch.getmetatable('nn.Module')
 
 local function uniform(t, stdv, count)

@@ -1,5 +1,4 @@
 -- Modules made of modules: Container, Sequential, and those with branches.
-local math = require('th.own').math
 local Container, Module = torch.class('nn.Container', 'nn.Module')
 
 function Container:__init(...)

@@ -3,8 +3,6 @@
 for _, part in ipairs{ 'products', 'temporal', 'depthwise', 'local', 'connection_tables', 'subsampling' } do
    require('nn.convolution.luajit.' .. part)
 end
-local math = require('th.own').math
-local select = require('th.own').select
 local kernel = require('torch.core.kernels').of_layers
 local layer = require 'nn.shared.layer'
 local volumes = require 'nn.shared.volumes'

@@ -1,6 +1,5 @@
 -- Losses of an output and a target.
 for _, part in ipairs{ 'nll', 'elementwise', 'margins', 'cosine_embedding' } do require('nn.criterions.luajit.' .. part) end
-local math = require('th.own').math
 local kernel = require('torch.core.kernels').of_layers
 local whole_numbers = require 'nn.shared.whole_numbers'
 local Criterion = torch.getmetatable('nn.Criterion')

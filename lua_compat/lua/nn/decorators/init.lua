@@ -1,5 +1,4 @@
 -- Modules around another one.
-local math = require('th.own').math
 local Container = torch.getmetatable('nn.Container')
 
 local Decorator = torch.class('nn.Decorator', 'nn.Container')

@@ -1,6 +1,5 @@
 -- Products with a matrix of parameters.
 require 'nn.linear.luajit.lookup'
-local math = require('th.own').math
 local kernel = require('torch.core.kernels').of_layers
 local whole_numbers = require 'nn.shared.whole_numbers'
 

@@ -1,6 +1,5 @@
 -- Normalization over the batch, over planes, over the neighbourhood in an image, and of vectors.
 for _, part in ipairs{ 'batch', 'cross_map', 'vectors' } do require('nn.normalization.luajit.' .. part) end
-local math = require('th.own').math
 local kernel = require('torch.core.kernels').of_layers
 local layer = require 'nn.shared.layer'
 local number = require('torch.core.arguments').number

@@ -1,6 +1,5 @@
 -- A border around images and volumes, and values before or after those of a dimension.
 require 'nn.padding.luajit.padding'
-local math = require('th.own').math
 local layer = require 'nn.shared.layer'
 local Module = torch.getmetatable('nn.Module')
 

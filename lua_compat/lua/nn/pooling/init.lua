@@ -1,8 +1,6 @@
 -- Pooling of images (batch x) planes x height x width, of volumes (with time before height), of sequences (batch x)
 -- frames x features, and of features; and its inverse.
 for _, part in ipairs{ 'maxima', 'averages', 'adaptive', 'fractional', 'temporal', 'gradients' } do require('nn.pooling.luajit.' .. part) end
-local math = require('th.own').math
-local select = require('th.own').select
 local kernel = require('torch.core.kernels').of_layers
 local layer = require 'nn.shared.layer'
 local volumes = require 'nn.shared.volumes'

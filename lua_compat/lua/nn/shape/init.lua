@@ -1,5 +1,4 @@
 -- The same elements in another shape, and some of the elements: chosen by place, by indices or by a mask.
-local select = require('th.own').select
 local whole_numbers = require 'nn.shared.whole_numbers'
 
 local View, Module = torch.class('nn.View', 'nn.Module')

@@ -5,8 +5,6 @@
 --    f      the kernel's name, or what gives it for a module and its input; arguments(self, input) are its numbers
 --    any_type  of layer.plain: whether it takes inputs of other types than its own
 --    text   function(self): what is printed after the type name
-local math = require('th.own').math
-local select = require('th.own').select
 local kernels = require 'torch.core.kernels'
 local kernel = kernels.of_layers
 local kept = require 'nn.convolution.luajit.kept_windows'

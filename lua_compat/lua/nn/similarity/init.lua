@@ -1,6 +1,5 @@
 -- Vectors compared with stored ones, or with each other.
 for _, part in ipairs{ 'euclidean', 'cosine', 'bilinear', 'pairs' } do require('nn.similarity.luajit.' .. part) end
-local math = require('th.own').math
 local kernel = require('torch.core.kernels').of_layers
 local layer = require 'nn.shared.layer'
 local whole_numbers = require 'nn.shared.whole_numbers'

@@ -7,8 +7,6 @@
 --    of_output: whether the derivative is computed from the output
 --    init: more fields that Torch7's module has
 for _, part in ipairs{ 'elementwise', 'prelu', 'gated_linear', 'softmax' } do require('nn.transfer.luajit.' .. part) end
-local math = require('th.own').math
-local select = require('th.own').select
 local kernel = require('torch.core.kernels').of_layers
 local layer = require 'nn.shared.layer'
 local overloads = require 'torch.tensor.overloads'

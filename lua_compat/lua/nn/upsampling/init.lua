@@ -1,6 +1,5 @@
 -- Larger images and volumes: input (batch x) planes x (depth x) height x width.
 require 'nn.upsampling.luajit.upsampling'
-local math = require('th.own').math
 local layer = require 'nn.shared.layer'
 
 local function check_scale(scale)

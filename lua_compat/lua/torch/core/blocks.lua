@@ -2,7 +2,6 @@
 -- Python gives slabs, which are cut here into blocks. A block is used again by another storage of its type and size
 -- class when the storage that had it is gone: its record is then missing in a weak table. A slab of which all blocks
 -- are free may go to another class.
-local math = require('th.own').math
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local collection = require 'torch.core.collection'

@@ -1,5 +1,4 @@
 -- Torch's classes: metatables with a name, single inheritance, and tables that construct objects.
-local select = require('th.own').select
 local ffi = require 'ffi'
 local errors = require 'torch.core.errors'
 

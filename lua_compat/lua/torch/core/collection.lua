@@ -3,7 +3,6 @@
 -- Nothing here is a finaliser: each would be a call out of the middle of the collector, and ends whatever LuaJIT is
 -- about to compile. Records are in weak tables instead, and what is missing there after a cycle of the collector is
 -- dead.
-local math = require('th.own').math
 local shared = require 'th.python'
 local python = shared.functions
 

@@ -1,6 +1,5 @@
 -- Routines of the libraries inside PyTorch and numpy, called by LuaJIT's FFI without the way through Python. Where the
 -- library does not export them (macOS, ARM), what they compute goes through Python.
-local math = require('th.own').math
 local ffi = require 'ffi'
 local shared = require 'th.python'
 local python = shared.functions

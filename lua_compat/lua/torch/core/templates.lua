@@ -2,9 +2,8 @@
 -- are made when they are first called: there are thousands. In the sandbox all of them are made before the script's
 -- first line, and nothing of ours is compiled after it.
 local error, assert, ipairs = error, assert, ipairs
--- The sandbox gives scripts another loadstring, whose functions have the script's globals: this is not for our own
--- text.
-local loadstring = loadstring
+-- The sandbox gives scripts another load, whose functions have the script's globals: this is not for our own text.
+local load, own_globals = load, getfenv(1)
 
 local compiled = {}
 
@@ -13,7 +12,7 @@ local waiting, all_made = {}, false
 -- The function of a text, which is called with what follows its name.
 function compiled.from_text(text, name)
    if all_made then error(('%s was not made in time: it is not available in the sandbox'):format(name), 0) end
-   return assert(loadstring(text, '=' .. name))
+   return assert(load(text, '=' .. name, nil, own_globals))
 end
 
 -- make: makes what would otherwise be made on first use; it may be called when that has happened.

@@ -1,6 +1,4 @@
 -- torch.CmdLine: options and arguments of a script, its help and its log.
-local math = require('th.own').math
-local select = require('th.own').select
 local CmdLine = torch.class('torch.CmdLine')
 
 -- Lua's own order of a table's keys differs from run to run; what is printed should not.
@@ -157,8 +155,8 @@ end
 local original_print
 function CmdLine:log(file, values)
    local log = io.type(file) == 'file' and file or io.open(file, 'w')
-   original_print = original_print or print
-   function print(...)
+   original_print = original_print or _G.print or function() end
+   function _G.print(...)
       if not self.silentio then original_print(...) end
       local words = {}
       if self.dateformat then words[1] = os.date(self.dateformat) end

@@ -1,6 +1,5 @@
 -- Deep comparison with a tolerance, for torch.Tester. Each function returns whether the two are equal within the
 -- tolerance (negated: whether they are not) and, if not, why.
-local math = require('th.own').math
 local memory = require 'torch.core.memory'
 local few = require 'torch.luajit.elementwise'
 

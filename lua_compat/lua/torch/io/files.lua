@@ -1,7 +1,6 @@
 -- torch.File and its kinds: DiskFile, MemoryFile, PipeFile.
 -- A file's state is a table { stream, name, ... flags }; its stream moves bytes: read(pointer, n) and
 -- write(pointer, n) give the number moved, byte() the next byte or nil, unread() takes the last byte() back.
-local math = require('th.own').math
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local attached = require 'torch.core.attached'

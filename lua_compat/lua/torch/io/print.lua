@@ -1,5 +1,4 @@
 -- Tensors and storages as text.
-local math = require('th.own').math
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
 

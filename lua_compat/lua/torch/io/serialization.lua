@@ -1,5 +1,4 @@
 -- Objects written to files and read back: torch.File's writeObject and readObject, torch.save and torch.load.
-local math = require('th.own').math
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
 local class = require 'torch.core.class'

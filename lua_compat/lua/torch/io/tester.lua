@@ -1,6 +1,5 @@
 -- torch.Tester: runs tests, counts assertions, reports. torch.TestSuite: a table of tests that refuses duplicates.
 -- Its output goes through io.write, one string at a time, because scripts replace that function.
-local math = require('th.own').math
 local equality = require 'torch.io.equality'
 
 local COLUMNS = 80

@@ -1,5 +1,4 @@
 -- Other functions of torch: queries about objects, threads, clocks, including files.
-local math = require('th.own').math
 local ffi = require 'ffi'
 local attached = require 'torch.core.attached'
 local memory = require 'torch.core.memory'
@@ -11,8 +10,7 @@ local python = shared.functions
 
 local records, typename = memory.records, class.typename
 
-if not string.gfind then string.gfind = string.gmatch end
-if not table.unpack then table.unpack = unpack end
+_G.string.gfind = string.gmatch
 
 function torch.type(object) return typename(object) or type(object) end
 

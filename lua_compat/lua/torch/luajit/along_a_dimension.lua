@@ -1,6 +1,5 @@
 -- Few elements along a dimension, computed here: sums and extrema of each row, and rows selected by their indices. Each
 -- of these gives false, with nothing done, where it is for Python; what the results are, the kernels say.
-local math = require('th.own').math
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'

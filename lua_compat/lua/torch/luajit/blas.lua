@@ -1,6 +1,5 @@
 -- Products of a matrix and a matrix or a vector by the BLAS that the kernels call, too, PyTorch's or numpy's: the same
 -- routine of the same library with the same arguments, so the same bits.
-local math = require('th.own').math
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local apart = require 'torch.core.overlap'

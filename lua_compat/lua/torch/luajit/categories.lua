@@ -1,5 +1,4 @@
 -- Drawing categories by their probabilities.
-local math = require('th.own').math
 local ffi = require 'ffi'
 local bit = require 'bit'
 local unit = require('torch.tensor.generator').unit

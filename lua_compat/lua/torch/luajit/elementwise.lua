@@ -1,6 +1,5 @@
 -- Tensors of few elements, computed here: a call of Python and the views made for it cost as much as thousands of
 -- additions. A tensor may lie in memory in any way that three loops can follow.
-local math = require('th.own').math
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local apart = require 'torch.core.overlap'

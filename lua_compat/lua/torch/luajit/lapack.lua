@@ -2,7 +2,6 @@
 -- without the way through Python, which takes ten times as long. Matrices lie column by column there. Each gives false,
 -- with nothing done, where that is for Python: large matrices, numbers that are not finite, and whatever the routine
 -- refuses, for the error.
-local math = require('th.own').math
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local blas = require 'torch.luajit.blas'

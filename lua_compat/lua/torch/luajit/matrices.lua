@@ -1,6 +1,5 @@
 -- Diagonals and triangles of small matrices, computed here: what the results are, the kernels say. Each gives false,
 -- with nothing done, where that is for Python.
-local math = require('th.own').math
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local apart = require 'torch.core.overlap'

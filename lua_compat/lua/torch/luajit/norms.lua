@@ -1,6 +1,5 @@
 -- Norms of few elements along a dimension, and slices scaled to a norm, computed here, as torch/few.lua says:
 -- sums of powers in the order of the elements, as Torch7's.
-local math = require('th.own').math
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'

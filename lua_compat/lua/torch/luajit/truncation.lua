@@ -1,7 +1,6 @@
 -- Real numbers as whole ones, and whole ones of 64 bits as floats, where every processor's way of converting them gives
 -- the same: the first bits of all are looked at before, instead of each number (torch/types.lua has what becomes of
 -- others).
-local math = require('th.own').math
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local compiled = require 'torch.core.templates'

@@ -1,6 +1,4 @@
 -- New tensors with known contents, and tensors put together or cut from others.
-local math = require('th.own').math
-local select = require('th.own').select
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
 local is_apart = require('torch.core.overlap').is_apart

@@ -1,5 +1,4 @@
 -- Products of vectors and matrices, and LAPACK's functions.
-local select = require('th.own').select
 local memory = require 'torch.core.memory'
 local apart = require 'torch.core.overlap'
 local errors = require 'torch.core.errors'

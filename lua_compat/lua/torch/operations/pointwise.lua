@@ -1,5 +1,4 @@
 -- Element by element: arithmetic, functions of one element, comparisons, copies.
-local math = require('th.own').math
 local ffi = require 'ffi'
 local room = require 'torch.core.scratch'()
 local types = require 'torch.core.types'

@@ -1,5 +1,4 @@
 -- Random numbers: generators, single draws, and tensors filled with draws.
-local math = require('th.own').math
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
 local is_apart = require('torch.core.overlap').is_apart

@@ -1,5 +1,4 @@
 -- Sums, extrema, sorting: over all elements or along a dimension, which keeps size 1.
-local math = require('th.own').math
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
 local errors = require 'torch.core.errors'

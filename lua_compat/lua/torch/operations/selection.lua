@@ -1,5 +1,4 @@
 -- Elements selected by their indices or by a mask.
-local select = require('th.own').select
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
 local is_apart = require('torch.core.overlap').is_apart

@@ -18,8 +18,6 @@
 -- word=default makes it optional; default nil is for the computing function to fill in.
 -- What computes gets the records of tensors (torch/memory.lua), the numbers, the booleans. The results, if there
 -- are any, are what the function returns; otherwise what computes returns.
-local select = require('th.own').select
-local math = require('th.own').math
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
 local class = require 'torch.core.class'

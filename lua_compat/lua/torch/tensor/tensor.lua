@@ -1,5 +1,4 @@
 -- Tensors: construction, shape, and the views that share memory. All of it is Lua alone.
-local math = require('th.own').math
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
 local class = require 'torch.core.class'

@@ -4,7 +4,6 @@
 -- A plane is laid into a room with its border. The window that begins at element i has its others at fixed distances
 -- from it, so a convolution is a sum of the room's elements, shifted, for all i in one loop; that windows lie steps
 -- apart, or would reach over the border, shows when the results are picked.
-local math = require('th.own').math
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local is_apart = require('torch.core.overlap').is_apart

@@ -1,7 +1,6 @@
 -- Convolutions with weights of its own at each place of few elements: a window's elements lie at
 -- fixed distances from its first in the images with their border, and each place and output has a row of weights for
 -- them.
-local math = require('th.own').math
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local is_apart = require('torch.core.overlap').is_apart

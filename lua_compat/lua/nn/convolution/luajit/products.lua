@@ -1,6 +1,5 @@
 -- Convolutions of small images and volumes, computed here: windows as rows (nn/convolution/luajit/windows.lua) and the
 -- BLAS.
-local math = require('th.own').math
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local apart = require 'torch.core.overlap'

@@ -7,7 +7,6 @@
 -- add, for gradients of images, where a loop over windows would take each row by itself. What lies between the rows of
 -- windows is there in these products, too, where it is zero; elsewhere rows of windows are copied one by one, so that
 -- products have nothing to do for it.
-local math = require('th.own').math
 local ffi = require 'ffi'
 local blas = require 'torch.luajit.blas'
 local compiled = require 'torch.core.templates'

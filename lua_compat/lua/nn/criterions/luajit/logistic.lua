@@ -1,5 +1,4 @@
 -- Functions and losses of few elements that are made of log(1 + exp(x)) and its slope.
-local math = require('th.own').math
 local memory = require 'torch.core.memory'
 local is_apart = require('torch.core.overlap').is_apart
 local kernels = require 'torch.core.kernels'

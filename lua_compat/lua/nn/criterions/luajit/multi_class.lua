@@ -1,5 +1,4 @@
 -- Losses of few elements that compare the scores of a row's classes with each other.
-local math = require('th.own').math
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local is_apart = require('torch.core.overlap').is_apart

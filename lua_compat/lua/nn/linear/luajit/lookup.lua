@@ -1,5 +1,4 @@
 -- Gradients of LookupTable's weights, and the norms of its rows.
-local math = require('th.own').math
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local overlap = require 'torch.core.overlap'

@@ -1,5 +1,4 @@
 -- Batch normalization of few elements, computed here, of numbers all of which are finite.
-local math = require('th.own').math
 local memory = require 'torch.core.memory'
 local apart = require 'torch.core.overlap'
 local few = require 'torch.luajit.elementwise'

@@ -1,6 +1,5 @@
 -- Normalization over neighbouring planes of images of few elements, computed here, of
 -- numbers all of which are finite.
-local math = require('th.own').math
 local memory = require 'torch.core.memory'
 local is_apart = require('torch.core.overlap').is_apart
 local kernels = require 'torch.core.kernels'

@@ -1,5 +1,4 @@
 -- Rows of few elements divided by their norms.
-local math = require('th.own').math
 local memory = require 'torch.core.memory'
 local is_apart = require('torch.core.overlap').is_apart
 local in_lua = require('torch.core.kernels').in_lua

@@ -1,7 +1,6 @@
 -- Borders of small images and volumes, computed here: rows are copied as blocks of bytes,
 -- also those of a border, which are
 -- there already, then the columns of a border one by one. Loops go through all planes: LuaJIT enters each anew.
-local math = require('th.own').math
 local ffi = require 'ffi'
 local apart = require 'torch.core.overlap'
 local few = require 'torch.luajit.elementwise'

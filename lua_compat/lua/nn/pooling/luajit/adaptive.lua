@@ -1,7 +1,6 @@
 -- Maxima and means of as many windows as given, which cover an image, of few elements.
 -- The elements of all windows of an image are one list of places; each window is one loop over its part, for
 -- four planes together.
-local math = require('th.own').math
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'

@@ -1,5 +1,4 @@
 -- Means of windows of images and volumes of few elements.
-local math = require('th.own').math
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local is_apart = require('torch.core.overlap').is_apart

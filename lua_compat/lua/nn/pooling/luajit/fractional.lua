@@ -1,6 +1,5 @@
 -- Max-pooling of windows at random places of few images and volumes, computed here, as nn/pooling/luajit/maxima.lua
 -- says.
-local math = require('th.own').math
 local memory = require 'torch.core.memory'
 local blas = require 'torch.luajit.blas'
 local kernels = require 'torch.core.kernels'

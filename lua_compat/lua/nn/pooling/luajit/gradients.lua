@@ -1,5 +1,4 @@
 -- Gradients of max-pooling and unpooling, for few elements, computed here.
-local math = require('th.own').math
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'

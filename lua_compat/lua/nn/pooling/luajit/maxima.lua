@@ -4,7 +4,6 @@
 -- and the numbers that a small window sees are written out in it. Which of them is the greatest is random, and a
 -- processor guesses
 -- branches: the first place is the greatest of the negative ones, where a difference to the maximum makes one infinite.
-local math = require('th.own').math
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'

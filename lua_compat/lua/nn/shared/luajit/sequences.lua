@@ -1,5 +1,5 @@
 -- Windows of sequences, (batch x) frames x features.
-local floor = require('th.own').math.floor
+local floor = math.floor
 
 -- Sequences, frames, features.
 local function sizes(t)

@@ -1,6 +1,5 @@
 -- Loops over windows of few images or volumes, for layers that sum up their elements: one loop for all
 -- windows of all planes. A window's elements lie at fixed distances from its first.
-local math = require('th.own').math
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'

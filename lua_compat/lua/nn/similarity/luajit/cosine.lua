@@ -1,5 +1,4 @@
 -- Cosines of the angles between few rows and the rows of a weight.
-local math = require('th.own').math
 local memory = require 'torch.core.memory'
 local types = require 'torch.core.types'
 local blas = require 'torch.luajit.blas'

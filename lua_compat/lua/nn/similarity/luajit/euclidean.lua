@@ -1,5 +1,4 @@
 -- Distances of few rows to the columns of a weight.
-local math = require('th.own').math
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local is_apart = require('torch.core.overlap').is_apart

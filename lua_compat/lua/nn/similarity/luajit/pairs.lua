@@ -1,5 +1,4 @@
 -- Rows of few elements compared with each other.
-local math = require('th.own').math
 local memory = require 'torch.core.memory'
 local is_apart = require('torch.core.overlap').is_apart
 local kernels = require 'torch.core.kernels'

@@ -1,5 +1,4 @@
 -- Linear layers of few listed numbers.
-local math = require('th.own').math
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'

@@ -1,6 +1,5 @@
 -- PReLU of few elements: elements that are not above zero are multiplied by a weight, the only one
 -- or that of their plane. (Planes are the second dimension, or a vector's only one.)
-local math = require('th.own').math
 local memory = require 'torch.core.memory'
 local is_apart = require('torch.core.overlap').is_apart
 local few = require 'torch.luajit.elementwise'

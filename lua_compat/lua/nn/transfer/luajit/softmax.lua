@@ -1,5 +1,4 @@
 -- Soft maxima of vectors and rows, their logarithms, and the gradients of both.
-local math = require('th.own').math
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local vectors = require 'torch.luajit.vectors'

@@ -1,6 +1,5 @@
 -- Soft maxima over the planes of few images: planes x height x width, or a batch of them. Each
 -- pixel has a place in a room.
-local math = require('th.own').math
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local few = require 'torch.luajit.elementwise'

@@ -1,7 +1,6 @@
 -- Larger images and volumes of few elements, computed here: elements of images repeated, or
 -- products with a matrix for each axis. Where further axes follow, it moves their elements together, so that each axis
 -- is one product however the elements lie. Zeros of the matrices are multiplied, too: what is not finite is Python's.
-local math = require('th.own').math
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'

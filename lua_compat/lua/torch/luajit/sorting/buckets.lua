@@ -4,7 +4,6 @@
 -- equal numbers, with NaNs or infinite ones, or of which too many share buckets are left to the quicksort, whole
 -- numbers of a small range to repeated.lua. Of some places in a row's order only the numbers in their buckets are put
 -- in order, and only these must differ.
-local math = require('th.own').math
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local compiled = require 'torch.core.templates'

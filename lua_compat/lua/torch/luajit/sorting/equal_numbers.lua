@@ -6,7 +6,6 @@
 -- and of those that are not above, which are made without a branch for each element: a processor cannot guess which way
 -- those go. The quicksort's last step, insertion, leaves equal numbers in the order in which they are then: here each
 -- goes to the next place of its number.
-local math = require('th.own').math
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local compiled = require 'torch.core.templates'
