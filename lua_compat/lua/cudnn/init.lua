@@ -16,7 +16,8 @@ cudnn.C = { CUDNN_POOLING_MAX = 0, CUDNN_POOLING_AVERAGE = 1, CUDNN_POOLING_AVER
 -- The numbers that each type of tensor is computed in. Recorded only: PyTorch chooses.
 local math_types
 function cudnn.configureMath(overrides)
-   math_types = { ['torch.CudaHalfTensor'] = cutorch.hasFastHalfInstructions() and 'CUDNN_DATA_HALF' or 'CUDNN_DATA_FLOAT',
+   math_types = { ['torch.CudaHalfTensor'] = cutorch.hasFastHalfInstructions() and 'CUDNN_DATA_HALF'
+      or 'CUDNN_DATA_FLOAT',
       ['torch.CudaTensor'] = 'CUDNN_DATA_FLOAT', ['torch.CudaDoubleTensor'] = 'CUDNN_DATA_DOUBLE' }
    for tensor_type, kind in pairs(overrides or {}) do math_types[tensor_type] = kind end
 end
@@ -366,7 +367,8 @@ function cudnn.convert(net, dst, exclude)
       if package_name ~= from or not CONVERTIBLE[name] or not dst[name] then return module end
       local converted = torch.factory(to .. '.' .. name)()
       for key, value in pairs(module) do converted[key] = value end
-      if dst == nn and name == 'SpatialAveragePooling' then -- as the original has it, though cudnn's counted the padding
+      -- as the original has it, though cudnn's counted the padding
+      if dst == nn and name == 'SpatialAveragePooling' then
          converted.divide, converted.count_include_pad = true, false
       end
       return converted

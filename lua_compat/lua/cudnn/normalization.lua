@@ -1,5 +1,6 @@
 -- cuDNN's batch normalization: that of nn, but a batch of one, too, has statistics of its own, there are always a
--- weight and a bias, inputs have a batch dimension, and backward, for training only, also accumulates the parameters' gradients.
+-- weight and a bias, inputs have a batch dimension, and backward, for training only, also accumulates the parameters'
+-- gradients.
 local kernel = require('torch.core.kernels').of_tensors
 local of_nn = torch.getmetatable 'nn.BatchNormalization'
 
@@ -38,7 +39,8 @@ return function(prepare)
       assert(gradOutput:isContiguous())
       check(self, input)
       kernel.batch_normalization_gradients(self.gradInput:resizeAs(input), self.gradWeight, self.gradBias, input,
-         gradOutput, self.weight, self.running_mean, self.running_var, self.save_mean, self.save_std, true, scale or 1, self.eps)
+         gradOutput, self.weight, self.running_mean, self.running_var, self.save_mean, self.save_std, true, scale or 1,
+            self.eps)
       return self.gradInput
    end
    class.backward = class.updateGradInput

@@ -130,7 +130,8 @@ local function write(file, path, data, options, append)
       local numbers = whole:nDimension() > 0 and whole:size():totable() or { 0 }
       local dimensions = #numbers
       for _, size in ipairs(options._chunking or {}) do numbers[#numbers + 1] = size end
-      python.hdf5_write(file, path, append, options._deflate or -1, T.name, address_of(memory.records[whole]), dimensions, unpack(numbers))
+      python.hdf5_write(file, path, append, options._deflate or -1, T.name, address_of(memory.records[whole]),
+         dimensions, unpack(numbers))
    elseif type(data) == 'table' and not torch.typename(data) then
       if path ~= '/' then python.hdf5_make_group(file, path) end
       for key, value in pairs(data) do

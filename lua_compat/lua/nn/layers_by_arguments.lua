@@ -12,11 +12,13 @@ for _, name in ipairs{ 'GRUFused', 'LSTMFused' } do
    end
 end
 
--- Sparse linear layers: the input is entries x (example, index, value), for "legacy" examples x entries x (index, value)
+-- Sparse linear layers: the input is entries x (example, index, value), for "legacy" examples x entries x (index,
+-- value)
 
 -- The fields that nn.SparseLinear's methods read when gradients were accumulated for one input alone.
 local function after_one_input(weight, bias, gradWeight, gradBias, lastInput)
-   return { weight = weight, bias = bias, gradWeight = gradWeight, gradBias = gradBias, lastInput = lastInput, sparseUpdate = 1 }
+   return { weight = weight, bias = bias, gradWeight = gradWeight, gradBias = gradBias, lastInput = lastInput,
+      sparseUpdate = 1 }
 end
 local function zero_touched(gradWeight, gradBias, lastInput)
    nn.SparseLinear.zeroGradParameters(after_one_input(gradWeight, nil, gradWeight, gradBias, lastInput))
@@ -44,11 +46,13 @@ functions.SparseLinear_updateParameters, functions.SparseLinear_legacyUpdatePara
 function functions.IndexLinear_updateOutput(keys, offset, values, sizes, _, output, weight, bias, normalized, train)
    kernel.index_linear(output, normalized, keys, offset, values, sizes, weight, bias, train ~= 0 and train ~= false)
 end
-function functions.IndexLinear_accGradParameters(_, _, values, sizes, _, gradOutput, gradWeight, gradBias, weight, _, _, _,
+function functions.IndexLinear_accGradParameters(_, _, values, sizes, _, gradOutput, gradWeight, gradBias, weight, _, _,
+   _,
    scale)
    kernel.index_linear_grad_parameters(gradWeight, gradBias, values, sizes, gradOutput, weight, scale)
 end
-function functions.IndexLinear_accUpdateGradParameters(keys, offset, values, sizes, _, gradOutput, weight, bias, decay, rate)
+function functions.IndexLinear_accUpdateGradParameters(keys, offset, values, sizes, _, gradOutput, weight, bias, decay,
+   rate)
    kernel.index_linear_update(keys, offset, values, sizes, gradOutput, weight, bias, decay, rate)
 end
 function functions.IndexLinear_updateParameters(gradWeight, gradBias, weight, bias, keys, _, offset, decay, rate)
@@ -114,7 +118,8 @@ end
 function functions.VolumetricUpSamplingTrilinear_updateOutput(input, output, ...)
    kernel.upsample_linear(output, input, ...)
 end
-function functions.VolumetricUpSamplingTrilinear_updateGradInput(gradOutput, gradInput, batch, planes, time, height, width,
+function functions.VolumetricUpSamplingTrilinear_updateGradInput(gradOutput, gradInput, batch, planes, time, height,
+   width,
    ...)
    kernel.upsample_linear_gradient(gradInput, gradOutput.new(batch, planes, time, height, width), gradOutput, ...)
 end
@@ -155,7 +160,8 @@ local function each_tap(columns, image, visit, kW, kH, dW, dH, padW, padH, plane
          local tap = columns:select(2, y + 1):select(2, x + 1)
          local pixels
          if rows > 0 and cells > 0 then
-            pixels = image.new():set(image:storage(), image:storageOffset() + (top * dH + y - padH) * width + left * dW + x - padW,
+            pixels = image.new():set(image:storage(), image:storageOffset() + (top * dH + y - padH) * width + left * dW
+               + x - padW,
                torch.LongStorage{ planes, rows, cells }, torch.LongStorage{ height * width, dH * width, dW })
             visit(tap, tap:narrow(2, top + 1, rows):narrow(3, left + 1, cells), pixels)
          else

@@ -1,5 +1,7 @@
 -- Losses of an output and a target.
-for _, part in ipairs{ 'nll', 'elementwise', 'margins', 'cosine_embedding' } do require('nn.criterions.luajit.' .. part) end
+for _, part in ipairs{ 'nll', 'elementwise', 'margins', 'cosine_embedding' } do
+   require('nn.criterions.luajit.' .. part)
+end
 local kernel = require('torch.core.kernels').of_layers
 local whole_numbers = require 'nn.shared.whole_numbers'
 local Criterion = torch.getmetatable('nn.Criterion')
@@ -49,7 +51,8 @@ local function classes_of_rows(self, input, target)
 end
 
 local function nll_output(self, input, classes)
-   local loss, total = kernel.class_nll(self.total_weight_tensor:resize(1), input, classes, self.weights, self.sizeAverage,
+   local loss, total = kernel.class_nll(self.total_weight_tensor:resize(1), input, classes, self.weights,
+      self.sizeAverage,
       self.ignoreIndex or -100)
    self.output = loss
    self.output_tensor:resize(1):fill(loss)
@@ -105,7 +108,8 @@ end
 local function sizes(t) return '[' .. table.concat(t:size():totable(), ' x ') .. ']' end
 local function check_counts(input, target)
    if input:nElement() == target:nElement() then return end
-   error(('input and target have different number of elements: input%s has %d elements, while target%s has %d elements'):format(
+   error(('input and target have different number of elements: input%s has %d elements, while target%s has %d '
+      .. 'elements'):format(
       sizes(input), input:nElement(), sizes(target), target:nElement()), 0)
 end
 local function check_sizes(input, target)
@@ -198,7 +202,8 @@ loss('MultiMarginCriterion', 'multi_margin', function(self, p, weights, margin)
    self.p, self.margin = p or 1, margin or 1
    self.weights = one_dimensional(weights)
 end, function(self) return self.p, self.margin end, in_its_type)
-loss('MultiLabelMarginCriterion', 'multi_label_margin', function(self) self.isTarget = torch.Tensor() end, nil, in_its_type)
+loss('MultiLabelMarginCriterion', 'multi_label_margin', function(self) self.isTarget = torch.Tensor() end, nil,
+   in_its_type)
 local MultiLabelSoftMargin = loss('MultiLabelSoftMarginCriterion', 'multi_label_soft_margin',
    function(self, weights, sizeAverage)
    self.sizeAverage = sizeAverage == nil or sizeAverage
@@ -242,10 +247,12 @@ SpatialClassNLL.__len = ClassNLL.__len
 local function in_its_type_pixels(self, input, target)
    target = class_target(self, input, target)
    if target:dim() ~= 3 then
-      error(('only batches of spatial targets supported (3D tensors) but got targets of dimension: %d'):format(target:dim()), 0)
+      local got = target:dim()
+      error('only batches of spatial targets supported (3D tensors) but got targets of dimension: ' .. got, 0)
    end
    if input:dim() ~= 4 then
-      error(('only batches of spatial inputs supported (4D tensors), but got input of dimension: %d'):format(input:dim()), 0)
+      local got = input:dim()
+      error('only batches of spatial inputs supported (4D tensors), but got input of dimension: ' .. got, 0)
    end
    assert(not self.weights or self.weights:nElement() == input:size(2),
       'weight tensor should be defined either for all or no classes')
@@ -330,7 +337,8 @@ local function corners_of(self, target)
       self._target:resize(self.nClasses):copy(self.simplex[target])
    elseif torch.isTensor(target) then
       assert(target:dim() == 1, '1D tensors only!')
-      local _, _ = self.simplex[target:min()], self.simplex[target:max()] -- an error that says so where there is no class
+      -- an error that says so where there is no class
+      local _, _ = self.simplex[target:min()], self.simplex[target:max()]
       self._target:index(self.simplex, 1, whole_numbers.beside(self.simplex, target))
    end
    return self._target
@@ -358,7 +366,8 @@ function MarginRanking:__init(margin)
 end
 -- margin - y * (first - second)
 local function shortfall(self, input, y)
-   if type(y) == 'number' then return self.margin - y * (input[1][1] - input[2][1]) end -- of the first elements alone, as in Torch7
+   -- of the first elements alone, as in Torch7
+   if type(y) == 'number' then return self.margin - y * (input[1][1] - input[2][1]) end
    return torch.add(input[1], -1, input[2]):cmul(y):mul(-1):add(self.margin)
 end
 function MarginRanking:updateOutput(input, y)

@@ -43,7 +43,8 @@ local function parts(self, input, padded)
    local list = {}
    if index > 1 then list[1] = { input:narrow(d, 1, index - 1), padded and padded:narrow(d, 1, index - 1) } end
    if index <= n then
-      list[#list + 1] = { input:narrow(d, index, n - index + 1), padded and padded:narrow(d, index + pad, n - index + 1) }
+      list[#list + 1] = { input:narrow(d, index, n - index + 1), padded
+         and padded:narrow(d, index + pad, n - index + 1) }
    end
    return list, d, pad
 end

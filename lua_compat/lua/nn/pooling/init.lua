@@ -1,6 +1,8 @@
 -- Pooling of images (batch x) planes x height x width, of volumes (with time before height), of sequences (batch x)
 -- frames x features, and of features; and its inverse.
-for _, part in ipairs{ 'maxima', 'averages', 'adaptive', 'fractional', 'temporal', 'gradients' } do require('nn.pooling.luajit.' .. part) end
+for _, part in ipairs{ 'maxima', 'averages', 'adaptive', 'fractional', 'temporal', 'gradients' } do
+   require('nn.pooling.luajit.' .. part)
+end
 local kernel = require('torch.core.kernels').of_layers
 local layer = require 'nn.shared.layer'
 local volumes = require 'nn.shared.volumes'
@@ -215,7 +217,8 @@ local function volume_text(self)
    return text
 end
 
-local VolumetricAverage = layer.plain{ name = 'VolumetricAveragePooling', f = 'volumetric_average_pooling', init = windows,
+local VolumetricAverage = layer.plain{ name = 'VolumetricAveragePooling', f = 'volumetric_average_pooling',
+   init = windows,
    arguments = function(self)
       local kT, kW, kH = triple(self, KERNEL)
       return kT, kW, kH, triple(self, STEP)
@@ -247,7 +250,8 @@ end
 -- How output sizes are rounded; kernel, steps, paddings and dilations
 local function volume_window(self)
    local dilationT, dilationW, dilationH = dilations(triple(self, DILATION))
-   return self.ceil_mode or false, self.kT, self.kW, self.kH, self.dT, self.dW, self.dH, self.padT, self.padW, self.padH,
+   return self.ceil_mode or false, self.kT, self.kW, self.kH, self.dT, self.dW, self.dH, self.padT, self.padW,
+      self.padH,
       dilationT, dilationW, dilationH
 end
 
@@ -396,7 +400,8 @@ for pooling_name, axes in pairs{ SpatialMaxPooling = { H = 'height', W = 'width'
 
    function class:__init(poolingModule)
       Module.__init(self)
-      assert(torch.type(poolingModule) == 'nn.' .. pooling_name, ('Argument must be a nn.%s module'):format(pooling_name))
+      assert(torch.type(poolingModule) == 'nn.' .. pooling_name,
+         ('Argument must be a nn.%s module'):format(pooling_name))
       for axis in pairs(axes) do
          assert(poolingModule['k' .. axis] == poolingModule['d' .. axis],
             "The size of pooling module's kernel must be equal to its stride")

@@ -1,10 +1,11 @@
 -- Python's kernels, called with tensors: what the arguments are follows from each kernel's signature
--- (lua_compat/runtime/bridge.py). kernels.of_records[name] takes records, kernels.of_tensors[name] takes userdata; nil stands
--- for a tensor that is left out. Tensors that the kernel resized are brought up to date.
+-- (lua_compat/runtime/bridge.py). kernels.of_records[name] takes records, kernels.of_tensors[name] takes userdata; nil
+-- stands for a tensor that is left out. Tensors that the kernel resized are brought up to date.
 --
--- Whichever of the two computes, it gets what the kernel's signature says: tensors, and plain numbers, booleans and texts
--- (torch/core/arguments.lua). They are looked at once, here; no function of a script runs from then until the kernel has ended.
--- kernels.of_layers is of_tensors for nn, whose tensors, but for those of whole numbers, are of one type.
+-- Whichever of the two computes, it gets what the kernel's signature says: tensors, and plain numbers, booleans and
+-- texts (torch/core/arguments.lua). They are looked at once, here; no function of a script runs from then until the
+-- kernel has ended. kernels.of_layers is of_tensors for nn, whose tensors, but for those of whole numbers, are of one
+-- type.
 local memory = require 'torch.core.memory'
 local arguments = require 'torch.core.arguments'
 local signatures = require 'torch.core.signatures'
@@ -30,8 +31,8 @@ local function relay_rest(outs, k, fit, nd, ...)
    return relay_rest(outs, k + 1, fit, select(2 * nd + 3, ...))
 end
 
--- A kernel with resized tensors returns nothing or one result when all stayed as they were. One that raised an error when
--- it had resized some returns FAILED.
+-- A kernel with resized tensors returns nothing or one result when all stayed as they were. One that raised an error
+-- when it had resized some returns FAILED.
 local FAILED = '\0failed'
 function relay(outs, result, ...)
    local fit = select('#', ...) == 0 or relay_rest(outs, 1, true, ...)
@@ -57,7 +58,8 @@ end
 
 -- By the letter of an argument: whether a value is not yet what the kernel takes, and what makes it that.
 local CHECKS = {
-   i = "type(A) ~= 'number' or tobit(A) ~= A", d = "type(A) ~= 'number'", n = "type(A) ~= 'number'", b = "type(A) ~= 'boolean'",
+   i = "type(A) ~= 'number' or tobit(A) ~= A", d = "type(A) ~= 'number'", n = "type(A) ~= 'number'",
+      b = "type(A) ~= 'boolean'",
    s = "type(A) ~= 'string'",
 }
 local CONVERT = { i = 'whole', d = 'number', n = 'scalar', b = 'flag', s = 'text' }
@@ -74,7 +76,8 @@ local function converted(convert, n, first, ...)
    if n > 0 then return convert(first), converted(convert, n - 1, ...) end
 end
 
-local USED = 'functions, records, memory, arguments, type, select, tobit, refuse_tensor, check_type, relay, in_lua, converted, handles'
+local USED = 'functions, records, memory, arguments, type, select, tobit, refuse_tensor, check_type, relay, in_lua, '
+   .. 'converted, handles'
 
 -- Code that looks whether the tensors of these letters are of one type: that of the first that is read.
 local function check_of_types(letters)
@@ -100,7 +103,8 @@ local function from_letters(name, letters, trusted, one_type)
       if letter == '*' then
          parameters[k], passed[k] = '...', 'handles(...)'
       elseif MORE[letter] then
-         parameters[k], passed[k] = '...', ("converted(arguments.%s, select('#', ...), ...)"):format(CONVERT[MORE[letter]])
+         parameters[k], passed[k] = '...',
+            ("converted(arguments.%s, select('#', ...), ...)"):format(CONVERT[MORE[letter]])
       elseif letter == 'o' or letter == 't' then
          if trusted then
             lines[#lines + 1] = ('   local %s = %s'):format(r, a)
@@ -120,9 +124,11 @@ local function from_letters(name, letters, trusted, one_type)
    local call = ('functions[%q](%s)'):format(name, table.concat(passed, ', '))
    if #outs > 0 then call = ('relay({ %s }, %s)'):format(table.concat(outs, ', '), call) end
    if in_lua[name] then
-      lines[#lines + 1] = ('   local done, result = in_lua(%s)\n   if done then return result end'):format(table.concat(given, ', '))
+      local attempt = ('   local done, result = in_lua(%s)'):format(table.concat(given, ', '))
+      lines[#lines + 1] = attempt .. '\n   if done then return result end'
    end
-   local source = ('local %s = ...\nreturn function(%s)\n%s\n   return %s\nend'):format(USED, table.concat(parameters, ', '),
+   local source = ('local %s = ...\nreturn function(%s)\n%s\n   return %s\nend'):format(USED,
+      table.concat(parameters, ', '),
       table.concat(lines, '\n'), call)
    local function handles(first, ...)
       if first == nil then return end

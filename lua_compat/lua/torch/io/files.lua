@@ -464,7 +464,8 @@ local DiskFile = kind('torch.DiskFile', function(name, mode, quiet)
    end
    if not stream then
       if quiet then return nil end
-      errors.raise(('cannot open <%s> in mode %s%s '):format(errors.shown(name), readable and 'r' or ' ', writable and 'w' or ''),
+      errors.raise(('cannot open <%s> in mode %s%s '):format(errors.shown(name), readable and 'r' or ' ', writable
+         and 'w' or ''),
          'THDiskFile.c:673')
    end
    if writable and not name:find('^/proc/self/fd/') then python.note_written(name) end
@@ -493,7 +494,8 @@ function DiskFile:noBuffer()
    return self
 end
 function DiskFile:__tostring__()
-   return described(self, ('torch.DiskFile on <%s> [status: %%s -- mode %%s%%s]'):format(states[self].name:gsub('%%', '%%%%')))
+   return described(self, ('torch.DiskFile on <%s> [status: %%s -- mode %%s%%s]'):format(states[self].name:gsub('%%',
+      '%%%%')))
 end
 
 local pipe_proto = newproxy(true)
@@ -507,13 +509,15 @@ local PipeFile = kind('torch.PipeFile', function(command, mode, quiet)
       if quiet then return nil end
       errors.raise(('cannot open <%s> in mode %s'):format(command, mode), 'THDiskFile.c')
    end
-   return new_file(pipe_proto, { stream = stream, name = command, piped = true, readable = readable, writable = writable,
+   return new_file(pipe_proto, { stream = stream, name = command, piped = true, readable = readable,
+      writable = writable,
       quiet = quiet or false })
 end, pipe_proto)
 PipeFile.longSize = longSize
 PipeFile.noBuffer = DiskFile.noBuffer
 function PipeFile:__tostring__()
-   return described(self, ('torch.PipeFile on <%s> [status: %%s -- mode: %%s%%s]'):format(states[self].name:gsub('%%', '%%%%')))
+   return described(self, ('torch.PipeFile on <%s> [status: %%s -- mode: %%s%%s]'):format(states[self].name:gsub('%%',
+      '%%%%')))
 end
 
 local memory_proto = newproxy(true)

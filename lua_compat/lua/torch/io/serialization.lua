@@ -68,7 +68,8 @@ function File:isWritableObject(object)
    elseif kind == 'number' then return NUMBER
    elseif kind == 'string' then return STRING
    elseif kind == 'boolean' then return BOOLEAN
-   elseif kind == 'function' and not named_functions.is_of_c(object) and pcall(string.dump, object) then return FUNCTION end
+   elseif kind == 'function' and not named_functions.is_of_c(object)
+      and pcall(string.dump, object) then return FUNCTION end
 end
 
 local function method_of(object, name)
@@ -125,7 +126,8 @@ local function write_torch_object(self, session, object, hook)
          if self:isWritableObject(value) then
             fields[key] = value
          else
-            print(('$ Warning: cannot write object field <%s> of <%s> %s'):format(errors.shown(key), name, place(session.names)))
+            print(('$ Warning: cannot write object field <%s> of <%s> %s'):format(errors.shown(key), name,
+               place(session.names)))
          end
       end
       self:writeObject(fields, name, hook)
@@ -182,7 +184,8 @@ function File:writeObject(object, name, hook)
    names[#names] = nil
 end
 
--- The function, and whether it is that of the bytecode: where that cannot be loaded, one that says so when it is called.
+-- The function, and whether it is that of the bytecode: where that cannot be loaded, one that says so when it is
+-- called.
 local function load_function(bytecode)
    local f, problem = loadstring(bytecode)
    if f then return f, true end
@@ -393,7 +396,8 @@ torch.serializeToStorage = to_storage
 function torch.serialize(object, mode) return to_storage(object, mode):string() end
 
 -- bytes: a CharStorage, or a CharTensor.
-local CharStorage, CharTensor = class.getconstructortable('torch.CharStorage'), class.getconstructortable('torch.CharTensor')
+local CharStorage, CharTensor = class.getconstructortable('torch.CharStorage'),
+   class.getconstructortable('torch.CharTensor')
 local isStorage = torch.isStorage
 local function from_storage(bytes, mode)
    if isStorage(bytes) then bytes = CharTensor(bytes) end

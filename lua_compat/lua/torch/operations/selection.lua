@@ -227,7 +227,9 @@ local function install(T)
       m = mask_for(s, m, 'src')
       local total, listed = ones(m)
       resize(r, 1, { total })
-      if total > 0 and not (listed and is_apart(r, m) and masks.select(r, s, listed, total)) then into(r, select_masked, s, m) end
+      if total > 0 and not (listed and is_apart(r, m) and masks.select(r, s, listed, total)) then
+         into(r, select_masked, s, m)
+      end
       if n == 3 then return mask end -- so it is in Torch7
       return result
    end
@@ -238,7 +240,9 @@ local function install(T)
       local r, m, number = check(self, 1, T), check(mask, 2, Byte), number_argument(value, 3)
       if r.nd > 0 then
          m = mask_for(r, m, 'tensor')
-         if not masks.fill(r, m, number) and not few.fill_where(r, m, number, count(r)) then overlapping.write(fill_masked_in_python, r, m, nil, number) end
+         if not masks.fill(r, m, number) and not few.fill_where(r, m, number, count(r)) then
+            overlapping.write(fill_masked_in_python, r, m, nil, number)
+         end
       end
       return value -- not self, as in Torch7
    end

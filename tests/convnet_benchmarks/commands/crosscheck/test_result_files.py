@@ -25,8 +25,7 @@ T7 = GOLDEN / "t7"
         (("t7/tied.bin.t7", "t7/residual.bin.t7"), 1, "DIFFER: "),
         (("t7/net.bin.t7",), 0, "AGREE: 1 of 1 values are the same"),
         (("t7/net.bin.t7", "--mode", "train"), 1, "DIFFER: 0 of 1 values are the same"),
-        (("logs/benchmark_cpu.log", "logs/benchmark_cpu_4d_b4.log"), 0, "AGREE: 1 of 1 runs"),
-        (("logs/benchmark_cpu.log", "logs/criterion_cpu.log"), 1, "DIFFER: 0 of 1 runs"),
+        (("logs/benchmark_cpu.log", "logs/benchmark_cpu.log"), 0, "AGREE: 1 of 1 runs"),
     ],
 )
 def test_each_kind_of_pair_as_typed(arguments: tuple[str, ...], code: int, last_line: str) -> None:
@@ -34,6 +33,18 @@ def test_each_kind_of_pair_as_typed(arguments: tuple[str, ...], code: int, last_
     done = run_python("-m", "convnet_benchmarks", "crosscheck", *paths)
     assert (done.returncode, done.stderr) == (code, "")
     assert done.stdout.splitlines()[-1].startswith(last_line)
+
+
+@pytest.mark.parametrize(
+    ("other", "differs"), [("benchmark_cpu_4d_b4.log", "batch"), ("criterion_cpu.log", "criterion")]
+)
+def test_unlike_runs_are_refused_with_what_differs(other: str, differs: str) -> None:
+    logs = GOLDEN / "logs"
+    done = run_python(
+        "-m", "convnet_benchmarks", "crosscheck", str(logs / "benchmark_cpu.log"), str(logs / other)
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert differs in done.stderr and len(done.stderr.splitlines()) == 1
 
 
 def test_bad_input_as_typed() -> None:

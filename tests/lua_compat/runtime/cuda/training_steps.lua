@@ -1,11 +1,12 @@
--- Small programs of each kind that trains: a function for each gives its net and a function that evaluates the loss once,
--- forward and backward.
+-- Small programs of each kind that trains: a function for each gives its net and a function that evaluates the loss
+-- once, forward and backward.
 require 'nngraph'
 require 'cudnn'
 local kinds = {}
 
 function kinds.classifier()
-   local net = nn.Sequential():add(cudnn.SpatialConvolution(3, 4, 3, 3, 1, 1, 1, 1)):add(cudnn.SpatialBatchNormalization(4))
+   local net = nn.Sequential():add(cudnn.SpatialConvolution(3, 4, 3, 3, 1, 1, 1,
+      1)):add(cudnn.SpatialBatchNormalization(4))
       :add(cudnn.ReLU(true)):add(cudnn.SpatialMaxPooling(2, 2)):add(nn.ConcatTable():add(nn.Identity())
       :add(cudnn.SpatialConvolution(4, 4, 3, 3, 1, 1, 1, 1))):add(nn.CAddTable(true)):add(nn.Dropout(0.5))
       :add(nn.SpatialAveragePooling(2, 2, 2, 2)):add(nn.View(-1):setNumInputDims(3)):add(nn.Linear(16, 5)):cuda()
