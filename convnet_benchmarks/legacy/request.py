@@ -65,5 +65,5 @@ def _input_shape(options: LegacyOptions, net: Net) -> tuple[int, ...]:
     if batched is None:
         batched = options.batch_size > 1 or not net.unbatched
     elif not batched and not net.unbatched:
-        raise UserError(f"option -4d_tensor false: {net.name} takes batches only; leave the option away")
+        raise UserError(f"option -4d_tensor false: {net.name} takes batches only; omit the option")
     return (options.batch_size, *sample) if batched else sample

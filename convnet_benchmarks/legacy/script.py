@@ -93,11 +93,15 @@ def _check_together(options: Any) -> None:
     if options.iter is None and options.legacy_timing:
         raise UserError("option -iter: auto and --legacy-timing exclude each other; give a number of passes")
     if options.processes > 1 and started_by_torchrun():
-        raise UserError("option --processes: torchrun starts the processes; leave one of them")
+        raise UserError("option --processes: torchrun starts the processes; use only one of the two")
     if options.processes > 1 and getattr(options, "pass_times", False):
-        raise UserError("option --processes: --pass-times prints each pass as it ends; leave one of them")
+        raise UserError(
+            "option --processes: --pass-times prints each pass as it ends; use only one of the two"
+        )
     if options.cold_cache and options.legacy_timing:
-        raise UserError("option --cold-cache: --legacy-timing times many passes at once; leave one of them")
+        raise UserError(
+            "option --cold-cache: --legacy-timing times many passes at once; use only one of the two"
+        )
     if options.iter is None and getattr(options, "pass_times", False):
         raise UserError("option -iter: auto and --pass-times exclude each other; give a number of passes")
 

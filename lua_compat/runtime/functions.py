@@ -34,7 +34,8 @@ _SANDBOXED = frozenset(
 
 
 class Functions:
-    """The functions of one Lua state. They lead to nothing that leads back: Python frees them at once.
+    """The functions of one Lua state. They form no reference cycles, so Python frees them
+    immediately.
 
     ``first_seed``: what generators of random numbers begin with; None: with another number each time.
     ``notes``: whether stderr is told that the CPU stands in for a GPU. ``gpus``: as in ``Runtime``.

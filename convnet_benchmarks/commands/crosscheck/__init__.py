@@ -204,7 +204,7 @@ def _compare_lua(options: argparse.Namespace) -> "Report":
     if options.a is not None:
         if options.net is not None:
             raise UserError(
-                f"option --net: {options.a} is what the script is compared with; leave one of them away"
+                f"option --net: {options.a} is what the script is compared with; use only one of the two"
             )
         comparisons = crosscheck_lua.compare_with_recorded(
             options.a, options.lua, options.lua_args, tolerance, only

@@ -190,7 +190,9 @@ def _check(options: argparse.Namespace) -> None:
         raise UserError("option --per-net: takes images/s at one batch size, without --scenario")
     check_scenarios(options)
     if options.cold_cache and options.scenario:
-        raise UserError("option --cold-cache: the queries of --scenario follow each other; leave one of them")
+        raise UserError(
+            "option --cold-cache: the queries of --scenario follow each other; use only one of the two"
+        )
     if not options.batch_sizes and not options.largest_batch:
         raise UserError("option --batch-sizes: none needs --largest-batch, or there is nothing to do")
 

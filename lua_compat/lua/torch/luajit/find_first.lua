@@ -1,5 +1,5 @@
--- The first place in a row of a number that is there: found by C's searches, which look at several at a time. That for
--- wide characters, of four bytes, finds numbers of as many and halves of larger ones.
+-- Index of the first element equal to a number known to occur: found by C's searches, which look at several at a time.
+-- That for wide characters, of four bytes, finds numbers of as many and halves of larger ones.
 local ffi = require 'ffi'
 local C, band, rshift, cast = ffi.C, bit.band, bit.rshift, ffi.cast
 

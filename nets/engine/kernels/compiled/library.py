@@ -83,8 +83,8 @@ def library(source: str) -> ctypes.CDLL:
 
 
 class _Place:
-    """Holds a library, or why there is none: no second attempt would end otherwise. Who comes while it is
-    being made waits."""
+    """Holds a library, or why there is none: the result is cached, since retrying cannot succeed. Callers
+    wait during the build."""
 
     def __init__(self) -> None:
         self.making = threading.Lock()

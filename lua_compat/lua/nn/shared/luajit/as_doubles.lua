@@ -1,6 +1,6 @@
--- The elements of few as doubles in rooms of their own, and functions of them: losses and layers that read each element
--- several times, or need exp and log on the way, compute with these. One loop for each purpose serves all types; only
--- what reads and writes elements has one for each.
+-- A small tensor's elements in scratch buffers of doubles, and functions of them: losses and layers that read each
+-- element several times, or need exp and log on the way, compute with these. One loop for each purpose serves all
+-- types; only what reads and writes elements has one for each.
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local vectors = require 'torch.luajit.vectors'
