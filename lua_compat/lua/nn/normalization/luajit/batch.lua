@@ -1,4 +1,5 @@
 -- Batch normalization of few elements, computed here, of numbers all of which are finite.
+local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local apart = require 'torch.core.overlap'
 local few = require 'torch.luajit.elementwise'
@@ -9,7 +10,8 @@ local rooms = require 'nn.shared.luajit.scratch'
 local count, is_contiguous, same_size, resize_as = memory.count, memory.is_contiguous, memory.same_size,
    memory.resize_as
 local floor, sqrt = math.floor, math.sqrt
-local plain, is_apart, bytes_at = rooms.plain, apart.is_apart, rooms.bytes_at
+local plain, is_apart, bytes_at, room = rooms.plain, apart.is_apart, rooms.bytes_at, rooms.room
+local doubles = ffi.typeof 'double *'
 
 local MOST = 2 ^ 14 -- elements; PyTorch computes with several at once
 
@@ -94,6 +96,9 @@ end
 local function number(t, k) return t.T.get(t.S.p, t.off + k) end
 local function set(t, k, v) t.S.p[t.off + k] = v end
 
+local huge = math.huge
+local LARGEST_FLOAT = 2 ^ 128 - 2 ^ 104
+
 local function normalize(out, x, weight, bias, running_mean, running_var, save_mean, save_std, train, momentum, eps)
    if not prepare(x) then return false end
    local T, examples, planes, pixels = x.T, sizes(x)
@@ -111,14 +116,18 @@ local function normalize(out, x, weight, bias, running_mean, running_var, save_m
    if not is_contiguous(out) then return false end
    local p, q = out.S.p + out.off, x.S.p + x.off
    local several, n, step, between = runs(examples, planes, pixels)
+   -- The running statistics are moved last: what the kernel computes after all begins with those before.
+   local means = ffi.cast(doubles, room('means', 16 * planes))
+   local all_squares = means + planes
    for c = 0, planes - 1 do
       local first, mean, inverse = c * pixels, nil, nil
       if train then
-         mean = sum(q, first, several, n, step, between) / total
+         mean = T.cast(sum(q, first, several, n, step, between)) / total
          local sum_of_squares = squares(q, first, several, n, step, between, mean)
+         -- A square is of the tensor's type: the kernel looks which of them overflow.
+         if sum_of_squares > LARGEST_FLOAT and sum_of_squares < huge and T.size == 4 then return false end
          inverse = 1 / sqrt(sum_of_squares / total + eps)
-         set(running_mean, c, momentum * mean + (1 - momentum) * number(running_mean, c))
-         set(running_var, c, momentum * sum_of_squares / (total - 1) + (1 - momentum) * number(running_var, c))
+         means[c], all_squares[c] = mean, sum_of_squares
          set(save_mean, c, mean)
          set(save_std, c, inverse)
       else
@@ -126,6 +135,10 @@ local function normalize(out, x, weight, bias, running_mean, running_var, save_m
       end
       local factor = weight and inverse * number(weight, c) or inverse
       scale_and_shift(p, q, first, several, n, step, between, factor, (bias and number(bias, c) or 0) - mean * factor)
+   end
+   for c = 0, train and planes - 1 or -1 do
+      set(running_mean, c, momentum * means[c] + (1 - momentum) * number(running_mean, c))
+      set(running_var, c, momentum * all_squares[c] / (total - 1) + (1 - momentum) * number(running_var, c))
    end
    return true
 end
