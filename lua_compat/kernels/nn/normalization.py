@@ -39,9 +39,17 @@ def _statistics(t: Tensor | None) -> Tensor | None:
 def _takes(x: Tensor, out: Tensor, *of_planes: Tensor) -> bool:
     """Returns whether the results can be computed where they are to be; else they are copied there."""
     planes = tuple(x.shape[1:2])
+    if x.is_contiguous() and not _apart(out, x):
+        return False
     same = all(one.dtype is x.dtype and one.is_contiguous() for one in (out, *of_planes))
     sizes = out.shape == x.shape and all(tuple(one.shape) == planes for one in of_planes)
     return same and sizes and x.dtype is not torch.float16
+
+
+def _apart(a: Tensor, b: Tensor) -> bool:
+    """Returns whether two contiguous tensors lie apart in memory, on whatever storages."""
+    first, second = sorted((a, b), key=Tensor.data_ptr)
+    return first.data_ptr() + first.nbytes <= second.data_ptr()
 
 
 def batch_normalization(

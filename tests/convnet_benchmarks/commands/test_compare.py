@@ -169,9 +169,11 @@ def test_a_noisy_point_of_a_sweep_is_not_called_slower(tmp_path: Path) -> None:
         assert row["ratios"][0]["verdict"] == verdict
 
 
-def test_a_comparison_fits_80_columns(tmp_path: Path) -> None:
+def test_a_comparison_fits_80_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is the same in all rows stands above them, once."""
-    files = load_all([made_results.write(tmp_path / "a.json", made_results.benchmark())] * 2)
+    made_results.write(tmp_path / "a.json", made_results.benchmark())
+    monkeypatch.chdir(tmp_path)
+    files = load_all(["a.json"] * 2)
     comparison = compare([file.measurements for file in files])
     shown = io.StringIO()
     comparison_table(files, comparison, comparison.rows).show(shown, 80)

@@ -12,7 +12,8 @@ OVERFLOWING = """
 require 'nn'
 for _, side in ipairs{ 1, 300 } do
    local b = nn.SpatialBatchNormalization(2):float()
-   print(b:forward(torch.FloatTensor(2, 2, side, side):fill(-3e38)):min(), b.running_mean[1], b.running_var[1])
+   local y = b:forward(torch.FloatTensor(2, 2, side, side):fill(-3e38))
+   print(y:min(), b.running_mean[1], b.running_var[1])
    b = nn.SpatialBatchNormalization(2):float()
    local x = torch.FloatTensor(2, 2, side, side):fill(1)
    x[1]:fill(3e20)

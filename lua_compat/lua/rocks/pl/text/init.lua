@@ -54,6 +54,7 @@ end
 
 -- 'format' % value, % { values }, '$name' % { name = value }, '$name' % function
 local function modulo(format, value)
+   if type(format) ~= 'string' then error(('attempt to perform arithmetic on a %s value'):format(type(format)), 2) end
    if value == nil then return format end
    if type(value) == 'table' and getmetatable(value) == nil then
       if #value == 0 then return Template.fill_in(format, value, true) end
