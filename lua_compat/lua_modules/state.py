@@ -49,7 +49,7 @@ class LuaState:
         return bool(self.ask("know", to_lua(typename))[0])
 
     def ask(self, action: str, *arguments: Any) -> tuple[Any, ...]:
-        """Runs an action of lua/th/modules.lua; returns its results. Raises LuaError with one line."""
+        """Runs an action of lua/th/api/modules.lua; returns its results. Raises LuaError with one line."""
         runtime = self._started()
         if self._unused:
             unused, self._unused = self._unused, []

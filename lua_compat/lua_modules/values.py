@@ -1,4 +1,4 @@
-"""Tensors, and lists of them, on their way to Lua and back (lua_compat/lua/th/modules.lua describes the
+"""Tensors, and lists of them, on their way to Lua and back (lua_compat/lua/th/api/modules.lua describes the
 form)."""
 
 from collections.abc import Iterator

@@ -171,8 +171,12 @@ class Runtime:
         self._call("add", "globals.lua", strict)
 
     def add_modules(self) -> None:
-        """Makes the actions on nn modules that Python uses (lua/th/modules.lua)."""
-        self._call("add", "modules.lua")
+        """Makes the actions on nn modules that Python uses (lua/th/api/modules.lua)."""
+        self._call("add", "api/modules.lua")
+
+    def add_legacy(self) -> None:
+        """Makes the actions on the modules of lua_compat.legacy (lua/th/api/legacy.lua)."""
+        self._call("add", "api/legacy.lua")
 
     def ask(self, action: str, *arguments: Any) -> Any:
         """Runs one of the actions that were added; returns what it returns, several results as a tuple."""

@@ -33,7 +33,11 @@ require 'nn'
 # themselves.
 # THNN's functions by name call kernels of every family.
 BY_NAME = "layers_by_arguments"
-ELSEWHERE = {"graph": "graph/init.lua", "recurrent": "cudnn/recurrent.lua", "repositories": "th/modules.lua"}
+ELSEWHERE = {
+    "graph": "graph/init.lua",
+    "recurrent": "cudnn/recurrent.lua",
+    "repositories": "th/api/modules.lua",
+}
 
 
 @pytest.fixture

@@ -1,0 +1,35 @@
+"""The old names of the modules."""
+
+import importlib
+import sys
+from types import ModuleType
+
+from lua_compat.legacy import nn, optim, reading
+
+
+def install() -> None:
+    """Lets ``import torch.legacy.nn``, ``torch.legacy.optim`` and ``torch.utils.serialization`` find ours.
+
+    What today's PyTorch has under these names stays there.
+    """
+    _package("torch.legacy")
+    _put("torch.legacy.nn", nn)
+    _put("torch.legacy.optim", optim)
+    _package("torch.utils.serialization").__dict__["load_lua"] = reading.load_lua
+    _put("torch.utils.serialization.read_lua_file", reading)
+
+
+def _package(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError:
+        package = ModuleType(name, "Of PyTorch 0.4, by lua_compat.legacy.")
+        package.__path__ = []
+        _put(name, package)
+        return package
+
+
+def _put(name: str, module: ModuleType) -> None:
+    sys.modules[name] = module
+    parent, _, last = name.rpartition(".")
+    setattr(importlib.import_module(parent), last, module)
