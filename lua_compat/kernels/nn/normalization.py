@@ -69,7 +69,7 @@ def batch_normalization(
     save_std, and moves the running statistics; otherwise by the running statistics."""
     _check_planes(x, weight, bias, running_mean, running_var)
     moved = _single(running_mean), _single(running_var)
-    as_before = (running_mean.clone(), running_var.clone()) if train else ()
+    as_before: tuple[Tensor, ...] = (running_mean.clone(), running_var.clone()) if train else ()
     if train and _takes(x, out, save_mean, save_std):
         _aten.native_batch_norm.out(
             x.contiguous(), weight, bias, *moved, train, momentum, eps,
