@@ -69,72 +69,69 @@ def batch_normalization(
     save_std, and moves the running statistics; otherwise by the running statistics."""
     _check_planes(x, weight, bias, running_mean, running_var)
     moved = _single(running_mean), _single(running_var)
-    as_before: tuple[Tensor, ...] = (running_mean.clone(), running_var.clone()) if train else ()
+    x = x.contiguous()
+    on_floats = train and x.device.type == "cpu" and x.dtype is torch.float32
+    as_before = [one.clone() for one in moved] if on_floats else []
     if train and _takes(x, out, save_mean, save_std):
+        result, mean, inverse_std = out, save_mean, save_std
         _aten.native_batch_norm.out(
-            x.contiguous(), weight, bias, *moved, train, momentum, eps,
+            x, weight, bias, *moved, train, momentum, eps,
             out=out, save_mean=save_mean, save_invstd=save_std,
         )  # fmt: skip
     else:
         result, mean, inverse_std = _aten.native_batch_norm(
-            x.contiguous(), _statistics(weight), _statistics(bias), *moved, train, momentum, eps
+            x, _statistics(weight), _statistics(bias), *moved, train, momentum, eps
         )
+    if on_floats and _overflow(x, mean, inverse_std):
+        for one, before in zip(moved, as_before, strict=True):
+            one.copy_(before)
+        result, mean, inverse_std = _by_overflowing_sums(x, weight, bias, *moved, momentum, eps)
+    if result is not out:
         out.resize_(x.shape)
         out.copy_(result)
-        if train:
-            save_mean.copy_(mean)
-            save_std.copy_(inverse_std)
-            if moved[0] is not running_mean:
-                running_mean.copy_(moved[0])
-                running_var.copy_(moved[1])
-    if train and _overflow(x, save_mean, save_std):
-        running_mean.copy_(as_before[0])
-        running_var.copy_(as_before[1])
-        _normalize_by_overflowing_sums(
-            out, x, weight, bias, running_mean, running_var, save_mean, save_std, momentum, eps
-        )
+    if train and mean is not save_mean:
+        save_mean.copy_(mean)
+        save_std.copy_(inverse_std)
+    if train and moved[0] is not running_mean:
+        running_mean.copy_(moved[0])
+        running_var.copy_(moved[1])
 
 
 def _overflow(x: Tensor, mean: Tensor, inverse_std: Tensor) -> bool:
     """Returns whether a sum of floats, or the square of a difference, may have been no finite float."""
-    if x.device.type != "cpu" or x.dtype is not torch.float32 or mean.numel() == 0:
+    if mean.numel() == 0:
         return False
     count, most = x.numel() // mean.numel(), torch.finfo(torch.float32).max
     return float(mean.abs().max()) * count > most or float(inverse_std.min()) < math.sqrt(count / most)
 
 
-def _normalize_by_overflowing_sums(
-    out: Tensor,
+def _by_overflowing_sums(
     x: Tensor,
     weight: Tensor | None,
     bias: Tensor | None,
     running_mean: Tensor,
     running_var: Tensor,
-    save_mean: Tensor,
-    save_std: Tensor,
     momentum: float,
     eps: float,
-) -> None:
-    """Normalizes by the batch as THNN does: a sum is rounded to a float before it is divided, and so is each
-    square before it is added, where PyTorch goes on in double precision."""
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Returns the result, the mean and 1 / standard deviation, and moves the running statistics, as THNN
+    does: a sum is rounded to a float before it is divided, and so is each square before it is added, where
+    PyTorch goes on in double precision."""
     planes = x.shape[1]
     by_plane = x.transpose(0, 1).reshape(planes, -1)
     count = by_plane.shape[1]
     mean = by_plane.double().sum(1).float() / count
     squares = (by_plane - mean[:, None]).square().double().sum(1)
-    inverse = (squares / count + eps).rsqrt().float()
+    inverse_std = (squares / count + eps).rsqrt().float()
     broadcast = (1, planes) + (1,) * (x.dim() - 2)
-    result = (x - mean.view(broadcast)) * inverse.view(broadcast)
+    result = (x - mean.view(broadcast)) * inverse_std.view(broadcast)
     if weight is not None:
         result = result * weight.view(broadcast)
     if bias is not None:
         result = result + bias.view(broadcast)
-    out.resize_(x.shape)
-    out.copy_(result)
-    save_mean.copy_(mean)
-    save_std.copy_(inverse)
     running_mean.copy_(momentum * mean + (1 - momentum) * running_mean)
     running_var.copy_((momentum * squares / (count - 1)).float() + (1 - momentum) * running_var)
+    return result, mean, inverse_std
 
 
 def batch_normalization_gradients(

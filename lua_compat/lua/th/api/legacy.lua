@@ -305,11 +305,4 @@ function actions.legacy_release(...)
    for _, number in ipairs{ ... } do modules[number], tensors[number] = nil, nil end
 end
 
-local function finish(ok, problem, ...)
-   if not ok then return tostring(problem) end
-   return nil, problem, ...
-end
-for name, action in pairs(actions) do
-   actions[name] = function(...) return finish(pcall(action, ...)) end
-end
-return actions
+return require 'th.api.answers'(actions)

@@ -276,11 +276,4 @@ function actions.modules_backward(number, turn, with_parameters, text, ...)
    return encoded{ { result }, with_parameters and gradients or {} }
 end
 
-local function finish(ok, problem, ...)
-   if not ok then return tostring(problem) end
-   return nil, problem, ...
-end
-for name, action in pairs(actions) do
-   actions[name] = function(...) return finish(pcall(action, ...)) end
-end
-return actions
+return require 'th.api.answers'(actions)
