@@ -41,6 +41,9 @@ Runs a Lua script written for Torch7, on PyTorch; without a script, an interacti
                        in the folder of SCRIPT or the working folder, or written by SCRIPT
   --same-order       pairs goes through string keys in the same order in every run (Linux), and random numbers
                        begin with the same seed
+  --ways             say on stderr, at the end, which way each operation was computed (LuaJIT, BLAS, PyTorch),
+                       how often, and why not a faster one; threads of SCRIPT are left out
+  --way W            compute by pytorch alone, or by luajit (and BLAS) alone: an error where they refuse
   --rocks            say which packages SCRIPT lacks, and the command that gets them, without running it
   --sandbox          run SCRIPT without files, processes, ffi, debug, bytecode and Python
                        (--sandbox=weaker: also where the system lacks Landlock or seccomp), within
@@ -74,6 +77,8 @@ class Command:
         self.gpus: dict[int, int] = {}  # by the device that the script names
         self.same_order = False
         self.trust_functions = False
+        self.ways = False  # say which were taken
+        self.way: str | None = None
         self.rocks = False
         self.sandbox = False
         self.weaker = False  # a sandbox without the layers that the system lacks
@@ -117,6 +122,12 @@ def parse(argv: Sequence[str]) -> Command:
             command.trust_functions = True
         elif word == "--same-order":
             command.same_order = True
+        elif word == "--ways":
+            command.ways = True
+        elif word.partition("=")[0] == "--way":
+            command.way = _option_value(word, words)[1]
+            if command.way not in ("luajit", "pytorch"):
+                raise UsageError(f"option --way needs luajit or pytorch, not '{command.way}'")
         elif word == "--rocks":
             command.rocks = True
         elif word.partition("=")[0] == "--sandbox":
@@ -190,10 +201,12 @@ def _check(command: Command) -> None:
             or command.gpus
             or command.same_order
             or command.trust_functions
+            or command.ways
+            or command.way
         ):
             raise UsageError(
                 "--sandbox runs one script: give its path, and none of -l, -e, -i, -g, --cpu-as-cuda,"
-                " --gpus, --same-order, --trust-functions"
+                " --gpus, --same-order, --trust-functions, --ways, --way"
             )
     elif command.cpu_as_cuda and command.gpus:
         raise UsageError("--cpu-as-cuda puts the CPU in place of every device: omit --gpus and --gpu")
@@ -312,7 +325,16 @@ def _execute(command: Command, crew: Crew, interrupts: Interrupts) -> int:
         same_order=command.same_order,
         crew=crew,
         trusted=TrustedFiles(program, command.trust_functions),
+        way=command.way or ("any" if command.ways else None),
     )
+    try:
+        return _run_all(runtime, command, interrupts)
+    finally:
+        if command.ways:
+            print(runtime.report_of_ways(), file=sys.stderr)
+
+
+def _run_all(runtime: "Runtime", command: Command, interrupts: Interrupts) -> int:
     if command.globals is not None:
         runtime.watch_globals(strict=command.globals == "strict")
     if command.rocks:

@@ -47,6 +47,9 @@ class Runtime:
     ``crew``: what the threads of a script share; whoever gives one calls its ``leave`` when the script has
     ended. ``in_thread``: this is the state of one of those threads. ``trusted``: the files whose functions
     the script may load, by default those of ``program``.
+    ``way``: what computes operations that have several ways: ``pytorch``, or ``luajit``, which is an error
+    where LuaJIT and BLAS refuse. With ``any`` all may, and as with the others ``report_of_ways`` says which
+    did and why. Threads of the script are not watched.
     """
 
     def __init__(
@@ -62,6 +65,7 @@ class Runtime:
         crew: Crew | None = None,
         in_thread: bool = False,
         trusted: TrustedFiles | None = None,
+        way: str | None = None,
     ) -> None:
         self.exited = False  # by os.exit
 
@@ -113,6 +117,7 @@ class Runtime:
             is_loaded(),
             to_lua(str(LUA_FOLDER)),
             table(dict(enumerate(map(to_lua, [program, *args])))),
+            way,
         )
         if sandboxed:  # nothing can be loaded any more once a script runs
             self._call("find_all", table(functions.names()))
@@ -160,6 +165,11 @@ class Runtime:
     def finish(self) -> int:
         """Ends the script: the pools of threads that it has left end their jobs. Returns the exit code."""
         return self._call("finish")
+
+    def report_of_ways(self) -> str:
+        """Returns a line for each operation and way of a state with a ``way``: calls, and why not a faster
+        one."""
+        return self._run("report_of_ways").encode("latin-1").decode("utf-8", "replace")
 
     def collect(self) -> int:
         """Runs a full collection; returns how many handles are then alive."""

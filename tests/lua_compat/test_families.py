@@ -137,7 +137,7 @@ def test_what_luajit_computes_lies_in_the_family_of_its_kernel() -> None:
     }
     checked = set()
     for file in (LUA_FOLDER / "nn").glob("*/luajit/*.lua"):
-        for name in re.findall(r"\bin_lua\.(\w+)", file.read_text(encoding="utf-8")):
+        for name in re.findall(r"\bluajit\.(\w+)", file.read_text(encoding="utf-8")):
             if name in families:
                 assert families[name] == file.parent.parent.name, f"{name} in {file}"
                 checked.add(name)

@@ -1,8 +1,9 @@
 -- The environment of every script: protected calls that turn Python's exceptions into strings, os.exit, require.
 -- Called by lua_compat/runtime/state.py with the function that finds Python's functions by name, whether PyTorch is
--- loaded, the folder of the Lua packages and the table arg; returns the function that Python runs scripts with.
+-- loaded, the folder of the Lua packages, the table arg and the way that is asked for, or 'any' where ways are watched
+-- (torch/core/ways.lua); returns the function that Python runs scripts with.
 local select = select
-local find, pytorch_is_loaded, folder, script_arguments = ...
+local find, pytorch_is_loaded, folder, script_arguments, way = ...
 
 local raw_pcall, raw_xpcall, raw_resume = xpcall, xpcall, coroutine.resume -- raw_pcall has a handler, too
 local raw_wrap, setmetatable = coroutine.wrap, setmetatable
@@ -18,7 +19,7 @@ jit.opt.start('maxtrace=20000', 'maxmcode=40960')
 -- Python's functions. They are looked for when they are first called: some load PyTorch, which takes more than a
 -- second. shared.names: of all of them, in the sandbox; shared.pytorch: whether PyTorch is loaded; what Lua computes
 -- itself, it then leaves to PyTorch where that is faster.
-local shared = { pytorch = pytorch_is_loaded }
+local shared = { pytorch = pytorch_is_loaded, watched = way ~= nil }
 local as_function, rawset = python.as_function, rawset
 find = as_function(find)
 local functions = setmetatable({}, { __index = function(self, name)
@@ -196,6 +197,7 @@ local function load_torch(sandboxed)
    require 'th.require'
    if not sandboxed then require 'th.penlight' end
    require 'th.trepl'
+   if way and way ~= 'any' then require('torch.core.ways').only(way) end
 end
 
 local actions = {}
@@ -266,6 +268,8 @@ function actions.finish()
 end
 
 actions.flush = flush
+
+function actions.report_of_ways() return require('torch.core.ways').report() end
 
 function actions.collect()
    collectgarbage()

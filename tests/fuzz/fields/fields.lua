@@ -5,7 +5,7 @@
 -- hostile values in each place; it gives how many runs were made, how many raised, and the kernels in which a function
 -- ran.
 require 'nn'
-local kernels = require 'torch.core.kernels'
+local luajit = require('torch.core.ways').luajit
 
 local inside -- the kernel of Lua's that runs, or nil
 local disturbed = {} -- kernels in which a function of the script ran
@@ -15,8 +15,8 @@ local function left(ok, ...)
    if not ok then error((...), 0) end
    return ...
 end
-for name, f in pairs(kernels.in_lua) do
-   kernels.in_lua[name] = function(...)
+for name, f in pairs(luajit) do
+   luajit[name] = function(...)
       inside = name
       return left(pcall(f, ...))
    end

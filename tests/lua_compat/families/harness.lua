@@ -1,6 +1,7 @@
 -- What the comparisons of both ways of computing share: LuaJIT's for few elements, and PyTorch's. Both give the same,
--- and raise the same, for random sizes, types and layouts. few.LIMIT 0 leaves everything to PyTorch; products that
--- LuaJIT hands to PyTorch's BLAS and functions that it hands to its vector library have the same bits.
+-- and raise the same, for random sizes, types and layouts. Products that LuaJIT hands to PyTorch's BLAS and functions
+-- that it hands to its vector library have the same bits.
+local ways = require 'torch.core.ways'
 local few, blas, vectors = require 'torch.luajit.elementwise', require 'torch.luajit.blas',
    require 'torch.luajit.vectors'
 local LIMIT, LIMIT_OF_FUNCTIONS = few.LIMIT, few.LIMIT_OF_FUNCTIONS
@@ -53,9 +54,11 @@ local function both_ways(what, f)
       torch.setRNGState(state)
       few.LIMIT, few.LIMIT_OF_FUNCTIONS = limit, limit > 0 and LIMIT_OF_FUNCTIONS or 0
       blas.enabled, vectors.enabled = limit > 0, limit > 0
+      ways.only(limit == 0 and 'pytorch' or nil)
       local results = { pcall(f) }
       few.LIMIT, few.LIMIT_OF_FUNCTIONS = LIMIT, LIMIT_OF_FUNCTIONS
       blas.enabled, vectors.enabled = true, true
+      ways.only()
       results[#results + 1] = torch.uniform() -- as many draws
       return results
    end
@@ -102,7 +105,9 @@ local function same_bits(what, f)
    local by_luajit = f()
    torch.setRNGState(state)
    few.LIMIT, blas.enabled, vectors.enabled = 0, false, false
+   ways.only 'pytorch'
    local by_python = f()
+   ways.only()
    few.LIMIT, few.LIMIT_OF_FUNCTIONS, blas.enabled, vectors.enabled = LIMIT, LIMIT_OF_FUNCTIONS, true, true
    for k = 1, #by_python do
       counted()

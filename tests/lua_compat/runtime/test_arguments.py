@@ -26,7 +26,7 @@ def test_signatures_in_lua_are_those_of_the_kernels() -> None:
         """
         require 'nn'
         local computed, kept = {}, require('torch.core.signatures')
-        for name in pairs(require('torch.core.kernels').in_lua) do computed[#computed + 1] = name end
+        for name in pairs(require('torch.core.ways').luajit) do computed[#computed + 1] = name end
         return kept, computed
         """
     )

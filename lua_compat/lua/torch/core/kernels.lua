@@ -16,9 +16,8 @@ local shared = require 'th.python'
 local select, type, error, tobit = select, type, error, bit.tobit
 local functions, records = shared.functions, memory.records
 
--- Kernels that Lua computes itself where that is faster: functions of the same arguments, tensors as records, that give
--- whether they did, and the result (nn/few.lua).
-local in_lua = {}
+-- Kernels that Lua computes itself where that is faster: functions of the same arguments, tensors as records.
+local in_lua = require('torch.core.ways').luajit
 
 local relay -- relaid for each resized tensor in turn: result, layout, layout...
 
@@ -190,5 +189,4 @@ return {
    of_records = on_demand(true),
    of_tensors = on_demand(false),
    of_layers = on_demand(false, true),
-   in_lua = in_lua,
 }

@@ -8,7 +8,7 @@ local few = require 'torch.luajit.elementwise'
 local blas = require 'torch.luajit.blas'
 local taps = require 'torch.luajit.kernel_rows'
 local is_apart = require('torch.core.overlap').is_apart
-local in_lua = require('torch.core.kernels').in_lua
+local in_lua = require('torch.core.ways').luajit
 local room = require 'torch.core.scratch'()
 
 local count, is_contiguous, first_element, resize = memory.count, memory.is_contiguous, memory.first_element,

@@ -9,7 +9,7 @@ local few = require 'torch.luajit.elementwise'
 local library = require 'torch.core.library'
 local compiled = require 'torch.core.templates'
 local kind = require('torch.tensor.overlapping').kind
-local in_lua = require('torch.core.kernels').in_lua
+local in_lua = require('torch.core.ways').luajit
 local room = require 'torch.core.scratch'()
 
 local min, max = math.min, math.max

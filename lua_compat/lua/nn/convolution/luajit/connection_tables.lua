@@ -4,11 +4,13 @@ local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local few = require 'torch.luajit.elementwise'
 local blas = require 'torch.luajit.blas'
-local kernels = require 'torch.core.kernels'
+local ways = require 'torch.core.ways'
 local rooms = require 'nn.shared.luajit.scratch'
+
+local luajit = ways.luajit
 require 'nn.convolution.luajit.products'
 
-local plain, bytes_at, in_lua = rooms.plain, rooms.bytes_at, kernels.in_lua
+local plain, bytes_at = rooms.plain, rooms.bytes_at
 
 local MOST = 2 ^ 14 -- numbers of all weights, those that are zero, too
 
@@ -82,21 +84,21 @@ end
 
 local function kind(full) return full and 'transposed' or 'plain' end
 
-function in_lua.mapped_convolution(out, x, weight, bias, table, dw, dh, full)
+function luajit.mapped_convolution(out, x, weight, bias, table, dw, dh, full)
    local dense = densified(x, x, weight, bias, table, full, true)
-   return dense and in_lua.convolution(out, x, dense, bias, kind(full), dw, dh, 0, 0) or false
+   return dense and luajit.convolution(out, x, dense, bias, kind(full), dw, dh, 0, 0) or false
 end
 
-function in_lua.mapped_convolution_grad_input(grad, x, grad_output, weight, bias, table, dw, dh, full)
+function luajit.mapped_convolution_grad_input(grad, x, grad_output, weight, bias, table, dw, dh, full)
    local dense = densified(grad_output, x, weight, bias, table, full, true)
-   return dense and in_lua.convolution_grad_input(grad, x, grad_output, dense, bias, kind(full), dw, dh, 0, 0) or false
+   return dense and luajit.convolution_grad_input(grad, x, grad_output, dense, bias, kind(full), dw, dh, 0, 0) or false
 end
 
-function in_lua.mapped_convolution_grad_parameters(grad_weight, grad_bias, x, grad_output, weight, bias, table, dw, dh,
+function luajit.mapped_convolution_grad_parameters(grad_weight, grad_bias, x, grad_output, weight, bias, table, dw, dh,
    full, scale)
    local dense, routine = densified(x, x, weight, bias, table, full)
    if not dense or not memory.same_size(weight, grad_weight) or not plain(grad_weight, weight.T) then return false end
-   if not in_lua.convolution_grad_parameters(dense, grad_bias, x, grad_output, dense, bias, scale, kind(full), dw, dh,
+   if not luajit.convolution_grad_parameters(dense, grad_bias, x, grad_output, dense, bias, scale, kind(full), dw, dh,
       0, 0) then
       return false
    end

@@ -7,14 +7,14 @@
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local is_apart = require('torch.core.overlap').is_apart
-local kernels = require 'torch.core.kernels'
+local ways = require 'torch.core.ways'
 local numbers = require 'nn.shared.luajit.as_doubles'
 local taps = require 'torch.luajit.kernel_rows'
 
+local luajit = ways.luajit
 local count, is_contiguous, same_size = memory.count, memory.is_contiguous, memory.same_size
 local resize, resize_as = memory.resize, memory.resize_as
 local floor, fill, room = math.floor, ffi.fill, numbers.room
-local in_lua = kernels.in_lua
 
 local MOST, MOST_ELEMENTS = 2 ^ 19, 2 ^ 16 -- multiplications, and elements of an input or a result
 
@@ -248,13 +248,13 @@ function jobs.temporal_subsampling(x, weight, bias, kw, dw)
 end
 
 for name, job_of in pairs(jobs) do
-   in_lua[name] = function(out, x, weight, bias, ...)
+   luajit[name] = function(out, x, weight, bias, ...)
       return forward(job_of(x, weight, bias, ...), out, x, weight, bias)
    end
-   in_lua[name .. '_grad_input'] = function(gradient, x, grad_output, weight, bias, ...)
+   luajit[name .. '_grad_input'] = function(gradient, x, grad_output, weight, bias, ...)
       return grad_input(job_of(x, weight, bias, ...), gradient, x, grad_output, weight)
    end
-   in_lua[name .. '_grad_parameters'] = function(grad_weight, grad_bias, x, grad_output, weight, bias, scale, ...)
+   luajit[name .. '_grad_parameters'] = function(grad_weight, grad_bias, x, grad_output, weight, bias, scale, ...)
       return grad_parameters(job_of(x, weight, bias, ...), grad_weight, grad_bias, x, grad_output, weight, scale)
    end
 end

@@ -4,12 +4,12 @@
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local is_apart = require('torch.core.overlap').is_apart
-local kernels = require 'torch.core.kernels'
+local ways = require 'torch.core.ways'
 local numbers = require 'nn.shared.luajit.as_doubles'
 
+local luajit = ways.luajit
 local count, is_contiguous, resize, resize_as = memory.count, memory.is_contiguous, memory.resize, memory.resize_as
 local floor, fill, room = math.floor, ffi.fill, numbers.room
-local in_lua = kernels.in_lua
 
 local MOST = 2 ^ 17 -- multiplications
 
@@ -80,7 +80,7 @@ local function fits(t, x, grad_output)
    return true
 end
 
-function in_lua.local_convolution(out, x, weight, bias, ...)
+function luajit.local_convolution(out, x, weight, bias, ...)
    local t, distances = prepare(x, weight, bias, ...)
    if not t or out.T ~= x.T or not is_apart(out, x, weight, bias) then return false end
    local p, w = numbers.of('first', x), numbers.seen('weights', weight, MOST)
@@ -104,7 +104,7 @@ function in_lua.local_convolution(out, x, weight, bias, ...)
    return true
 end
 
-function in_lua.local_convolution_grad_input(gradient, x, grad_output, weight, bias, ...)
+function luajit.local_convolution_grad_input(gradient, x, grad_output, weight, bias, ...)
    local t, distances = prepare(x, weight, bias, ...)
    if not t or gradient.T ~= x.T or not fits(t, x, grad_output) or not is_apart(gradient, x, grad_output, weight) then
       return false
@@ -133,7 +133,7 @@ function in_lua.local_convolution_grad_input(gradient, x, grad_output, weight, b
    return true
 end
 
-function in_lua.local_convolution_grad_parameters(grad_weight, grad_bias, x, grad_output, weight, bias, scale, ...)
+function luajit.local_convolution_grad_parameters(grad_weight, grad_bias, x, grad_output, weight, bias, scale, ...)
    local t, distances = prepare(x, weight, bias, ...)
    if not t or not fits(t, x, grad_output) or grad_weight.T ~= x.T or not is_contiguous(grad_weight)
       or count(grad_weight) ~= count(weight) then

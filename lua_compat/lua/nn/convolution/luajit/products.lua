@@ -5,11 +5,12 @@ local memory = require 'torch.core.memory'
 local apart = require 'torch.core.overlap'
 local few = require 'torch.luajit.elementwise'
 local blas = require 'torch.luajit.blas'
-local kernels = require 'torch.core.kernels'
+local ways = require 'torch.core.ways'
 local rooms = require 'nn.shared.luajit.scratch'
 local windows = require 'nn.convolution.luajit.windows'
 local kept = require 'nn.convolution.luajit.kept_windows'
 
+local luajit = ways.luajit
 local count = memory.count
 local floor = math.floor
 local room, ones, plain, is_apart, bytes_at = rooms.room, rooms.ones, rooms.plain, apart.is_apart, rooms.bytes_at
@@ -327,7 +328,6 @@ local function transposed_grad_parameters(grad_weight, grad_bias, x, grad_output
    return true
 end
 
-local in_lua = kernels.in_lua
 
 -- The numbers of a layer of images.
 local function set_image(kw, kh, dw, dh, pw, ph, lw, lh)
@@ -337,15 +337,15 @@ local function set_image(kw, kh, dw, dh, pw, ph, lw, lh)
    windows.set_dilation(1, lh, lw)
 end
 
-function in_lua.spatial_convolution(out, x, weight, bias, kw, kh, dw, dh, pw, ph)
+function luajit.spatial_convolution(out, x, weight, bias, kw, kh, dw, dh, pw, ph)
    set_image(kw, kh, dw, dh, pw, ph, 1, 1)
    return plain_output(out, in_one_piece(x), weight, bias, kept.take())
 end
-function in_lua.spatial_convolution_grad_input(grad, x, grad_output, weight, kw, kh, dw, dh, pw, ph)
+function luajit.spatial_convolution_grad_input(grad, x, grad_output, weight, kw, kh, dw, dh, pw, ph)
    set_image(kw, kh, dw, dh, pw, ph, 1, 1)
    return plain_grad_input(grad, x, in_one_piece(grad_output), weight)
 end
-function in_lua.spatial_convolution_grad_weight(grad_weight, grad_bias, x, grad_output, kw, kh, dw, dh, pw, ph, scale)
+function luajit.spatial_convolution_grad_weight(grad_weight, grad_bias, x, grad_output, kw, kh, dw, dh, pw, ph, scale)
    set_image(kw, kh, dw, dh, pw, ph, 1, 1)
    return plain_grad_weight(grad_weight, grad_bias, in_one_piece(x), in_one_piece(grad_output), scale, kept.take())
 end
@@ -372,20 +372,20 @@ local function set_layer(weight, kind, a, b, c, d, e, f, h, i, j, more)
    return at, ah, aw
 end
 
-function in_lua.convolution(out, x, weight, bias, kind, ...)
+function luajit.convolution(out, x, weight, bias, kind, ...)
    local layer = kept.take()
    local at, ah, aw = set_layer(weight, kind, ...)
    if not at then return false end
    if kind == 'transposed' then return transposed_output(out, in_one_piece(x), weight, bias, at, ah, aw) end
    return plain_output(out, in_one_piece(x), weight, bias, layer)
 end
-function in_lua.convolution_grad_input(grad, x, grad_output, weight, _, kind, ...)
+function luajit.convolution_grad_input(grad, x, grad_output, weight, _, kind, ...)
    local at, ah, aw = set_layer(weight, kind, ...)
    if not at then return false end
    if kind == 'transposed' then return transposed_grad_input(grad, x, in_one_piece(grad_output), weight, at, ah, aw) end
    return plain_grad_input(grad, x, in_one_piece(grad_output), weight)
 end
-function in_lua.convolution_grad_parameters(grad_weight, grad_bias, x, grad_output, weight, _, scale, kind, ...)
+function luajit.convolution_grad_parameters(grad_weight, grad_bias, x, grad_output, weight, _, scale, kind, ...)
    local layer = kept.take()
    local at, ah, aw = set_layer(weight, kind, ...)
    if not at or not memory.same_size(weight, grad_weight) then return false end

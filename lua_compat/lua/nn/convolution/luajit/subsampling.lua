@@ -1,10 +1,11 @@
 -- Sums over windows of images of few elements, with a weight and a bias for each plane.
 local memory = require 'torch.core.memory'
 local is_apart = require('torch.core.overlap').is_apart
-local in_lua = require('torch.core.kernels').in_lua
+local ways = require 'torch.core.ways'
 local rooms = require 'nn.shared.luajit.scratch'
 local window_sums = require 'nn.shared.luajit.window_sums'
 
+local luajit = ways.luajit
 local first_element, is_contiguous, in_one_piece = memory.first_element, memory.is_contiguous, rooms.in_one_piece
 local g = window_sums.geometry
 
@@ -26,7 +27,7 @@ local function set(x, weight, bias, kw, kh, dw, dh)
       and is_by_plane(bias)
 end
 
-function in_lua.spatial_subsampling(out, x, weight, bias, kw, kh, dw, dh)
+function luajit.spatial_subsampling(out, x, weight, bias, kw, kh, dw, dh)
    if not set(x, weight, bias, kw, kh, dw, dh) then return false end
    x = in_one_piece(x)
    if out.T ~= x.T or not is_apart(out, x, weight, bias) or not is_contiguous(x)
@@ -37,7 +38,7 @@ function in_lua.spatial_subsampling(out, x, weight, bias, kw, kh, dw, dh)
       first_element(bias))
 end
 
-function in_lua.spatial_subsampling_grad_input(grad, x, grad_output, weight, bias, kw, kh, dw, dh)
+function luajit.spatial_subsampling_grad_input(grad, x, grad_output, weight, bias, kw, kh, dw, dh)
    if not set(x, weight, bias, kw, kh, dw, dh) or not window_sums.are_results(grad_output, x) then return false end
    grad_output = in_one_piece(grad_output)
    if grad.T ~= x.T or not is_apart(grad, grad_output, weight) or not is_contiguous(grad_output) then return false end
@@ -47,7 +48,7 @@ function in_lua.spatial_subsampling_grad_input(grad, x, grad_output, weight, bia
       first_element(weight))
 end
 
-function in_lua.spatial_subsampling_grad_parameters(grad_weight, grad_bias, x, grad_output, weight, bias, scale, kw, kh,
+function luajit.spatial_subsampling_grad_parameters(grad_weight, grad_bias, x, grad_output, weight, bias, scale, kw, kh,
    dw, dh)
    if not set(x, weight, bias, kw, kh, dw, dh) or not window_sums.are_results(grad_output, x) then return false end
    if grad_weight.T ~= x.T or grad_bias.T ~= x.T or not (is_by_plane(grad_weight) and is_by_plane(grad_bias)) then

@@ -5,10 +5,11 @@ local memory = require 'torch.core.memory'
 local apart = require 'torch.core.overlap'
 local few = require 'torch.luajit.elementwise'
 local blas = require 'torch.luajit.blas'
-local kernels = require 'torch.core.kernels'
+local ways = require 'torch.core.ways'
 local rooms = require 'nn.shared.luajit.scratch'
 local sequences_of = require 'nn.shared.luajit.sequences'
 
+local luajit = ways.luajit
 local count = memory.count
 local copy, fill = ffi.copy, ffi.fill
 local sizes, windows_of = sequences_of.sizes, sequences_of.windows
@@ -125,6 +126,5 @@ local function grad_parameters(grad_weight, grad_bias, x, grad_output, _, _, sca
    return true
 end
 
-local in_lua = kernels.in_lua
-in_lua.temporal_convolution, in_lua.temporal_convolution_grad_input = output, grad_input
-in_lua.temporal_convolution_grad_parameters = grad_parameters
+luajit.temporal_convolution, luajit.temporal_convolution_grad_input = output, grad_input
+luajit.temporal_convolution_grad_parameters = grad_parameters

@@ -1,9 +1,10 @@
 -- Losses of the cosines of pairs of rows.
 local count = require('torch.core.memory').count
-local in_lua = require('torch.core.kernels').in_lua
+local ways = require 'torch.core.ways'
 local numbers = require 'nn.shared.luajit.as_doubles'
 local pairs_of_rows = require 'nn.similarity.luajit.pairs'
 
+local luajit = ways.luajit
 local of, seen = numbers.of, numbers.seen
 local both, rows_and_columns = pairs_of_rows.both, pairs_of_rows.rows_and_columns
 local may_write, write_both = pairs_of_rows.may_write, pairs_of_rows.write_both
@@ -16,7 +17,7 @@ local function embedding_loss(of_pair, y, margin)
    return over > 0 and over or 0
 end
 
-function in_lua.cosine_embedding(a, b, y, margin, average)
+function luajit.cosine_embedding(a, b, y, margin, average)
    local rows, columns = rows_and_columns(a)
    local p, q = both(a, b, seen)
    local sign = q and count(y) == rows and of('gradient', y)
@@ -27,7 +28,7 @@ function in_lua.cosine_embedding(a, b, y, margin, average)
    end
    return true, average and sum / rows or sum
 end
-function in_lua.cosine_embedding_gradients(grad_a, grad_b, a, b, y, margin, average)
+function luajit.cosine_embedding_gradients(grad_a, grad_b, a, b, y, margin, average)
    if not may_write(grad_a, grad_b, a, b, y) then return false end
    local rows, columns = rows_and_columns(a)
    local p, q = both(a, b, of)

@@ -4,10 +4,11 @@ local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
 local overlap = require 'torch.core.overlap'
 local few = require 'torch.luajit.elementwise'
-local kernels = require 'torch.core.kernels'
+local ways = require 'torch.core.ways'
 local blas = require 'torch.luajit.blas'
 local logistic = require 'nn.criterions.luajit.logistic'
 
+local luajit = ways.luajit
 local count, is_contiguous = memory.count, memory.is_contiguous
 local same_size, resize_as, is_apart = memory.same_size, memory.resize_as, overlap.is_apart
 
@@ -97,5 +98,4 @@ local function elementwise_loss_gradient(gradient, x, target, name, average)
    return f(gradient, x, target, average and 1 / n or 1, n)
 end
 
-local in_lua = kernels.in_lua
-in_lua.elementwise_loss, in_lua.elementwise_loss_gradient = elementwise_loss, elementwise_loss_gradient
+luajit.elementwise_loss, luajit.elementwise_loss_gradient = elementwise_loss, elementwise_loss_gradient

@@ -1,9 +1,10 @@
 -- Functions and losses of few elements that are made of log(1 + exp(x)) and its slope.
 local memory = require 'torch.core.memory'
 local is_apart = require('torch.core.overlap').is_apart
-local kernels = require 'torch.core.kernels'
+local ways = require 'torch.core.ways'
 local numbers = require 'nn.shared.luajit.as_doubles'
 
+local luajit = ways.luajit
 local count, same_size, resize_as, is_contiguous, max, min = memory.count, memory.same_size, memory.resize_as,
    memory.is_contiguous, math.max, math.min
 local of, soften, squash, sum, write = numbers.of, numbers.soften, numbers.squash, numbers.sum, numbers.write
@@ -124,7 +125,7 @@ function logistic.multi_label_soft_margin(x, y, weights, average)
 end
 -- Of probabilities; others are an error, and Python's.
 local EPSILON = 1e-12 -- keeps the logarithms finite
-function kernels.in_lua.binary_cross_entropy(x, y, weights, average)
+function luajit.binary_cross_entropy(x, y, weights, average)
    local z, w = both(x, y)
    if not w then return false end
    local n = count(x)

@@ -2,10 +2,11 @@
 local memory = require 'torch.core.memory'
 local is_apart = require('torch.core.overlap').is_apart
 local few = require 'torch.luajit.elementwise'
-local kernels = require 'torch.core.kernels'
+local ways = require 'torch.core.ways'
 local classes = require 'nn.criterions.luajit.multi_class'
 local logistic = require 'nn.criterions.luajit.logistic'
 
+local luajit = ways.luajit
 local count, same_size, resize_as, is_contiguous, first_element = memory.count, memory.same_size, memory.resize_as,
    memory.is_contiguous, memory.first_element
 
@@ -34,7 +35,7 @@ end
 -- A loss's number, such as its margin, is one of the input's type, as in Torch7.
 local function rounded(T, number) return number and T.cast(number) end
 
-function kernels.in_lua.loss(x, target, weights, name, average, margin, ...)
+function luajit.loss(x, target, weights, name, average, margin, ...)
    if classes[name] then return classes[name](x, target, weights, average, margin, ...) end
    if name == 'multi_label_soft_margin' then return logistic.multi_label_soft_margin(x, target, weights, average) end
    local sum = sums[name] and are_plain(x, target, weights) and sums[name](x, target, 0, rounded(x.T, margin))
@@ -45,7 +46,7 @@ end
 local gradients_of_classes = { multi_margin = classes.multi_margin_gradient,
    multi_label_margin = classes.multi_label_margin_gradient }
 
-function kernels.in_lua.loss_gradient(gradient, x, target, weights, name, average, margin, ...)
+function luajit.loss_gradient(gradient, x, target, weights, name, average, margin, ...)
    local of_classes = gradients_of_classes[name]
    if of_classes then return of_classes(gradient, x, target, weights, average, margin, ...) end
    local slope = slopes[name]
@@ -58,7 +59,7 @@ function kernels.in_lua.loss_gradient(gradient, x, target, weights, name, averag
 end
 
 local slope_of_cross_entropy = few.pointwise('v * (X - Y) / ((1 - X + 1e-12) * (X + 1e-12))')
-function kernels.in_lua.binary_cross_entropy_gradient(gradient, x, target, weights, average)
+function luajit.binary_cross_entropy_gradient(gradient, x, target, weights, average)
    local n = count(x)
    if n == 0 or not few.small(x, n) or gradient.T ~= x.T or target.T ~= x.T or not same_size(x, target) then
       return false

@@ -4,12 +4,13 @@ local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
 local overlap = require 'torch.core.overlap'
 local few = require 'torch.luajit.elementwise'
-local kernels = require 'torch.core.kernels'
+local ways = require 'torch.core.ways'
 local compiled = require 'torch.core.templates'
 local numbers = require 'nn.shared.luajit.as_doubles'
 local all_within = require 'nn.shared.luajit.indices'
 local new_room = require 'torch.core.scratch'
 
+local luajit = ways.luajit
 local count, is_contiguous = memory.count, memory.is_contiguous
 local resize_as, first_element = memory.resize_as, memory.first_element
 local is_apart, last_offset = overlap.is_apart, overlap.last_offset
@@ -167,5 +168,4 @@ local function class_nll_gradient(gradient, x, target, weights, total, average, 
    return true
 end
 
-local in_lua = kernels.in_lua
-in_lua.class_nll, in_lua.class_nll_gradient = class_nll, class_nll_gradient
+luajit.class_nll, luajit.class_nll_gradient = class_nll, class_nll_gradient

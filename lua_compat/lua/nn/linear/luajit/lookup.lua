@@ -3,11 +3,12 @@ local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local overlap = require 'torch.core.overlap'
 local few = require 'torch.luajit.elementwise'
-local kernels = require 'torch.core.kernels'
+local ways = require 'torch.core.ways'
 local blas = require 'torch.luajit.blas'
 local all_within = require 'nn.shared.luajit.indices'
 local new_room = require 'torch.core.scratch'
 
+local luajit = ways.luajit
 local count, is_contiguous, first_element = memory.count, memory.is_contiguous, memory.first_element
 local is_apart = overlap.is_apart
 local tonumber, place, abs, sqrt = tonumber, few.place, math.abs, math.sqrt
@@ -94,5 +95,4 @@ local function lookup_renorm(weight, index, maximum, p)
    return true
 end
 
-local in_lua = kernels.in_lua
-in_lua.lookup_grad_weight, in_lua.lookup_renorm = lookup_grad_weight, lookup_renorm
+luajit.lookup_grad_weight, luajit.lookup_renorm = lookup_grad_weight, lookup_renorm

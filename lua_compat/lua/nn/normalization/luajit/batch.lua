@@ -4,9 +4,10 @@ local memory = require 'torch.core.memory'
 local apart = require 'torch.core.overlap'
 local few = require 'torch.luajit.elementwise'
 local blas = require 'torch.luajit.blas'
-local kernels = require 'torch.core.kernels'
+local ways = require 'torch.core.ways'
 local rooms = require 'nn.shared.luajit.scratch'
 
+local luajit = ways.luajit
 local count, is_contiguous, same_size, resize_as = memory.count, memory.is_contiguous, memory.same_size,
    memory.resize_as
 local floor, sqrt = math.floor, math.sqrt
@@ -200,4 +201,4 @@ local function gradients(grad_input, grad_weight, grad_bias, x, grad_output, wei
    return true
 end
 
-kernels.in_lua.batch_normalization, kernels.in_lua.batch_normalization_gradients = normalize, gradients
+luajit.batch_normalization, luajit.batch_normalization_gradients = normalize, gradients

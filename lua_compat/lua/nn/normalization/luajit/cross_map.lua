@@ -2,12 +2,13 @@
 -- numbers all of which are finite.
 local memory = require 'torch.core.memory'
 local is_apart = require('torch.core.overlap').is_apart
-local kernels = require 'torch.core.kernels'
+local ways = require 'torch.core.ways'
 local numbers = require 'nn.shared.luajit.as_doubles'
 
+local luajit = ways.luajit
 local count, is_contiguous, resize_as, same_size = memory.count, memory.is_contiguous, memory.resize_as,
    memory.same_size
-local floor, max, min, sqrt, in_lua = math.floor, math.max, math.min, math.sqrt, kernels.in_lua
+local floor, max, min, sqrt = math.floor, math.max, math.min, math.sqrt
 
 local LARGEST_FLOAT = (2 - 2 ^ -23) * 2 ^ 127
 
@@ -68,7 +69,7 @@ local function factors(x, size, alpha, beta, more)
    return p, powers, sums
 end
 
-function in_lua.cross_map_lrn(out, x, size, alpha, beta, more)
+function luajit.cross_map_lrn(out, x, size, alpha, beta, more)
    if out.T ~= x.T or not is_apart(out, x) then return false end
    local p, powers = factors(x, size, alpha, beta, more)
    if not p then return false end
@@ -77,7 +78,7 @@ function in_lua.cross_map_lrn(out, x, size, alpha, beta, more)
    return is_contiguous(out) and numbers.write(out, p, 1)
 end
 
-function in_lua.cross_map_lrn_gradient(gradient, x, grad_output, size, alpha, beta, more)
+function luajit.cross_map_lrn_gradient(gradient, x, grad_output, size, alpha, beta, more)
    if gradient.T ~= x.T or grad_output.T ~= x.T or not same_size(x, grad_output)
       or not is_apart(gradient, x, grad_output) then
       return false

@@ -1,11 +1,12 @@
 -- Rows of few elements divided by their norms.
 local memory = require 'torch.core.memory'
 local is_apart = require('torch.core.overlap').is_apart
-local in_lua = require('torch.core.kernels').in_lua
+local ways = require 'torch.core.ways'
 local numbers = require 'nn.shared.luajit.as_doubles'
 local of_sum = require('torch.luajit.norms').of_sum
 local pairs_of_rows = require 'nn.similarity.luajit.pairs'
 
+local luajit = ways.luajit
 local is_contiguous, resize_as = memory.is_contiguous, memory.resize_as
 local max, abs, huge = math.max, math.abs, math.huge
 local of, both, rows_and_columns = numbers.of, pairs_of_rows.both, pairs_of_rows.rows_and_columns
@@ -25,7 +26,7 @@ local function sum_of_powers(p, at, n, power)
    return sum
 end
 
-function in_lua.normalize(out, x, power, eps)
+function luajit.normalize(out, x, power, eps)
    if not (power > 0) or out.T ~= x.T or x.nd < 1 or x.nd > 2 or not is_apart(out, x) then return false end
    local p = of('first', x)
    if not p then return false end
@@ -53,7 +54,7 @@ local function slopes_by_power(p, g, at, n, power, divisor, along, eps)
    for k = at, at + n - 1 do p[k] = g[k] / divisor - along * p[k] * raised(abs(p[k]) + more, power - 2) end
 end
 
-function in_lua.normalize_gradient(gradient, x, grad_output, power, eps)
+function luajit.normalize_gradient(gradient, x, grad_output, power, eps)
    if not (power > 0) or gradient.T ~= x.T or not is_apart(gradient, x, grad_output) then return false end
    local p, g = both(x, grad_output, of)
    if not g then return false end

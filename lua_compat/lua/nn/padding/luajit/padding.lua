@@ -5,10 +5,11 @@ local ffi = require 'ffi'
 local apart = require 'torch.core.overlap'
 local few = require 'torch.luajit.elementwise'
 local blas = require 'torch.luajit.blas'
-local kernels = require 'torch.core.kernels'
+local ways = require 'torch.core.ways'
 local rooms = require 'nn.shared.luajit.scratch'
 local lengths = require 'nn.shared.luajit.copy_rows'
 
+local luajit = ways.luajit
 local min, max, huge, copy, fill, cast = math.min, math.max, math.huge, ffi.copy, ffi.fill, ffi.cast
 local room, plain, is_apart, bytes_at = rooms.room, rooms.plain, apart.is_apart, rooms.bytes_at
 local begin = rooms.begin
@@ -178,6 +179,6 @@ local function pad_gradient(kind, grad, x, grad_output, l, r, t, b, front, back)
 end
 
 for _, kind in ipairs{ 'zero', 'reflection', 'replication' } do
-   kernels.in_lua[kind .. '_padding'] = function(...) return pad(kind, ...) end
-   kernels.in_lua[kind .. '_padding_gradient'] = function(...) return pad_gradient(kind, ...) end
+   luajit[kind .. '_padding'] = function(...) return pad(kind, ...) end
+   luajit[kind .. '_padding_gradient'] = function(...) return pad_gradient(kind, ...) end
 end

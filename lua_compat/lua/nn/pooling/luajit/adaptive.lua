@@ -8,14 +8,14 @@ local is_apart = require('torch.core.overlap').is_apart
 local few = require 'torch.luajit.elementwise'
 local blas = require 'torch.luajit.blas'
 local compiled = require 'torch.core.templates'
-local kernels = require 'torch.core.kernels'
+local ways = require 'torch.core.ways'
 local rooms = require 'nn.shared.luajit.scratch'
 local fields = require 'nn.shared.luajit.geometry_key'
 
+local luajit = ways.luajit
 local count, is_contiguous, resize, resize_as, first_element =
    memory.count, memory.is_contiguous, memory.resize, memory.resize_as, memory.first_element
 local floor, ceil, max, tonumber = math.floor, math.ceil, math.max, tonumber
-local in_lua = kernels.in_lua
 
 local MOST = 2 ^ 16 -- elements of the images; PyTorch finds these maxima one window after the other
 
@@ -144,7 +144,7 @@ local function sizes_of_both(out)
    return 5, { 2, out[1], out[3], out[5], out[7] }
 end
 
-function in_lua.adaptive_max_pooling(out, indices, x, n, m)
+function luajit.adaptive_max_pooling(out, indices, x, n, m)
    if out.T ~= x.T or indices.T.host ~= types.Long or not indices.T.here or not is_apart(out, x, indices)
       or not is_apart(indices, x) then
       return false
@@ -204,7 +204,7 @@ local add_for = compiled.for_each(types.codes_of_reals, function(code)
       types[code].get)
 end)
 
-function in_lua.adaptive_max_pooling_grad_input(gradient, x, grad_output, indices)
+function luajit.adaptive_max_pooling_grad_input(gradient, x, grad_output, indices)
    local nd = x.nd
    if nd ~= 3 and nd ~= 4 or not fit(gradient, x, grad_output) or not is_apart(gradient, indices) then return false end
    if indices.T.host ~= types.Long or not indices.T.here or indices.nd ~= nd + 1 or indices[1] ~= 2
@@ -223,7 +223,7 @@ function in_lua.adaptive_max_pooling_grad_input(gradient, x, grad_output, indice
       g.height * g.width, g, of_rows, of_rows + count(grad_output))
 end
 
-function in_lua.adaptive_average_pooling(out, x, n, m)
+function luajit.adaptive_average_pooling(out, x, n, m)
    if out.T ~= x.T or not is_apart(out, x) then return false end
    local g, planes = windows_of(x, n, m, place_of_mean)
    if not g then return false end
@@ -234,7 +234,7 @@ function in_lua.adaptive_average_pooling(out, x, n, m)
    return true
 end
 
-function in_lua.adaptive_average_pooling_gradient(gradient, x, grad_output, n, m)
+function luajit.adaptive_average_pooling_gradient(gradient, x, grad_output, n, m)
    local nd = x.nd
    local g, planes = windows_of(x, n, m, place_of_mean)
    if not g or not fit(gradient, x, grad_output) or grad_output[2 * nd - 3] ~= n

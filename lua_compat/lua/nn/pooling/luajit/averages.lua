@@ -2,11 +2,12 @@
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local is_apart = require('torch.core.overlap').is_apart
-local in_lua = require('torch.core.kernels').in_lua
+local ways = require 'torch.core.ways'
 local rooms = require 'nn.shared.luajit.scratch'
 local fields = require 'nn.shared.luajit.geometry_key'
 local window_sums = require 'nn.shared.luajit.window_sums'
 
+local luajit = ways.luajit
 local first_element, is_contiguous, in_one_piece = memory.first_element, memory.is_contiguous, rooms.in_one_piece
 local min, max = math.min, math.max
 local g = window_sums.geometry
@@ -66,7 +67,7 @@ local function slopes(gradient, x, grad_output, with_border)
    return true
 end
 
-function in_lua.spatial_average_pooling(out, x, kw, kh, dw, dh, pw, ph, by_ceil, with_border)
+function luajit.spatial_average_pooling(out, x, kw, kh, dw, dh, pw, ph, by_ceil, with_border)
    if not window_sums.set(x, kw, kh, dw, dh, pw, ph, by_ceil) then return false end
    x = in_one_piece(x)
    if out.T ~= x.T or not is_apart(out, x) or not is_contiguous(x)
@@ -76,7 +77,7 @@ function in_lua.spatial_average_pooling(out, x, kw, kh, dw, dh, pw, ph, by_ceil,
    return means(out, x, with_border)
 end
 
-function in_lua.spatial_average_pooling_grad_input(gradient, x, grad_output, kw, kh, dw, dh, pw, ph, by_ceil,
+function luajit.spatial_average_pooling_grad_input(gradient, x, grad_output, kw, kh, dw, dh, pw, ph, by_ceil,
    with_border)
    return window_sums.set(x, kw, kh, dw, dh, pw, ph, by_ceil)
       and slopes(gradient, x, grad_output, with_border)
@@ -88,13 +89,13 @@ local function set_volumes(x, kt, kw, kh, dt, dw, dh, pt, pw, ph, by_ceil)
    return window_sums.set_volumes(x, kt, kw, kh, dt, dw, dh)
 end
 
-function in_lua.volumetric_average_pooling(out, x, ...)
+function luajit.volumetric_average_pooling(out, x, ...)
    if not set_volumes(x, ...) then return false end
    x = in_one_piece(x)
    if out.T ~= x.T or not is_apart(out, x) or not is_contiguous(x) then return false end
    return rooms.begin_volumes(out, x, g.rows, g.columns, nil, g.frames) and means(out, x, true)
 end
 
-function in_lua.volumetric_average_pooling_gradient(gradient, x, grad_output, ...)
+function luajit.volumetric_average_pooling_gradient(gradient, x, grad_output, ...)
    return set_volumes(x, ...) and slopes(gradient, x, grad_output, true)
 end

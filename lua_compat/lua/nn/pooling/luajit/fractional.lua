@@ -2,10 +2,11 @@
 -- says.
 local memory = require 'torch.core.memory'
 local blas = require 'torch.luajit.blas'
-local kernels = require 'torch.core.kernels'
+local ways = require 'torch.core.ways'
 local rooms = require 'nn.shared.luajit.scratch'
 local maxima = require 'nn.pooling.luajit.maxima'
 
+local luajit = ways.luajit
 local floor, count = math.floor, memory.count
 local time, row, column, begins, places_of_begins = maxima.time, maxima.row, maxima.column, maxima.begins,
    maxima.places_of_begins
@@ -89,7 +90,7 @@ local function of_volumes(out, places, x, samples, frames, rows, columns, kt, kh
       and set(column, x[2 * nd - 1], columns, kw) and pool(out, places, x, samples, 3)
 end
 
-function kernels.in_lua.fractional_max_pooling(out, places, x, samples, a, b, c, d, e, f)
+function luajit.fractional_max_pooling(out, places, x, samples, a, b, c, d, e, f)
    if e then return of_volumes(out, places, x, samples, a, b, c, d, e, f) end
    return of_images(out, places, x, samples, a, b, c, d)
 end

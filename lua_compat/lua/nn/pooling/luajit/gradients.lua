@@ -5,10 +5,11 @@ local memory = require 'torch.core.memory'
 local is_apart = require('torch.core.overlap').is_apart
 local few = require 'torch.luajit.elementwise'
 local blas = require 'torch.luajit.blas'
-local kernels = require 'torch.core.kernels'
+local ways = require 'torch.core.ways'
 local compiled = require 'torch.core.templates'
 local rooms = require 'nn.shared.luajit.scratch'
 
+local luajit = ways.luajit
 local count, is_contiguous, same_size, resize_as, first_element =
    memory.count, memory.is_contiguous, memory.same_size, memory.resize_as, memory.first_element
 local floor, ceil, tonumber, place, cast, halves = math.floor, math.ceil, tonumber, few.place, ffi.cast,
@@ -220,13 +221,13 @@ local function take(grad, x, indices, axes, pixels, rows, columns, frames, grad_
    return true
 end
 
-function kernels.in_lua.max_unpooling(out, x, indices, first, second, third)
+function luajit.max_unpooling(out, x, indices, first, second, third)
    return unpooled(put, out, x, indices, first, second, third)
 end
-function kernels.in_lua.max_unpooling_grad_input(grad, x, grad_output, indices, first, second, third)
+function luajit.max_unpooling_grad_input(grad, x, grad_output, indices, first, second, third)
    return unpooled(take, grad, x, indices, first, second, third, grad_output)
 end
 
-kernels.in_lua.spatial_max_pooling_grad_input, kernels.in_lua.volumetric_max_pooling_grad_input = of_images, of_volumes
-kernels.in_lua.fractional_max_pooling_grad_input = of_fractions
-kernels.in_lua.temporal_max_pooling_grad_input = of_sequences
+luajit.spatial_max_pooling_grad_input, luajit.volumetric_max_pooling_grad_input = of_images, of_volumes
+luajit.fractional_max_pooling_grad_input = of_fractions
+luajit.temporal_max_pooling_grad_input = of_sequences

@@ -10,10 +10,11 @@ local memory = require 'torch.core.memory'
 local apart = require 'torch.core.overlap'
 local few = require 'torch.luajit.elementwise'
 local blas = require 'torch.luajit.blas'
-local kernels = require 'torch.core.kernels'
+local ways = require 'torch.core.ways'
 local compiled = require 'torch.core.templates'
 local rooms = require 'nn.shared.luajit.scratch'
 
+local luajit = ways.luajit
 local count = memory.count
 local floor, ceil, max, cast, copy = math.floor, math.ceil, math.max, ffi.cast, ffi.copy
 local plain, is_apart = rooms.plain, apart.is_apart
@@ -240,6 +241,6 @@ local function of_volumes(out, places, x, by_ceil, kt, kw, kh, dt, dw, dh, pt, p
       and set(column, x[2 * nd - 1], kw, dw, pw, lw, by_ceil) and pool(out, places, x, 3)
 end
 
-kernels.in_lua.spatial_max_pooling, kernels.in_lua.volumetric_max_pooling = of_images, of_volumes
+luajit.spatial_max_pooling, luajit.volumetric_max_pooling = of_images, of_volumes
 
 return maxima

@@ -1,11 +1,12 @@
 -- Maxima of windows of frames of short sequences.
 local types = require 'torch.core.types'
 local few = require 'torch.luajit.elementwise'
-local kernels = require 'torch.core.kernels'
+local ways = require 'torch.core.ways'
 local is_apart = require('torch.core.overlap').is_apart
 local scratch = require 'nn.shared.luajit.scratch'
 local sequences_of = require 'nn.shared.luajit.sequences'
 
+local luajit = ways.luajit
 local plain, begin = scratch.plain, scratch.begin
 local sizes, windows_of = sequences_of.sizes, sequences_of.windows
 
@@ -39,4 +40,4 @@ local function maxima(out, places, x, span, step)
    return true
 end
 
-kernels.in_lua.temporal_max_pooling = maxima
+luajit.temporal_max_pooling = maxima

@@ -9,9 +9,10 @@ local memory = require 'torch.core.memory'
 local few = require 'torch.luajit.elementwise'
 local blas = require 'torch.luajit.blas'
 local is_apart = require('torch.core.overlap').is_apart
-local in_lua = require('torch.core.kernels').in_lua
+local ways = require 'torch.core.ways'
 local rooms = require 'nn.shared.luajit.scratch'
 
+local luajit = ways.luajit
 local plain, bytes_at, room, in_one_piece = rooms.plain, rooms.bytes_at, rooms.room, rooms.in_one_piece
 
 local MOST = 2 ^ 20 -- multiplications
@@ -67,7 +68,7 @@ local function spread(T, a, grad_output)
    return v
 end
 
-function in_lua.bilinear(out, a, b, weight, bias)
+function luajit.bilinear(out, a, b, weight, bias)
    a, b = in_one_piece(a), in_one_piece(b)
    local T = weight.T
    if not set(a, b, weight) or not is_bias(bias, T) or not is_apart(out, a, b, weight) or bias
@@ -89,7 +90,7 @@ function in_lua.bilinear(out, a, b, weight, bias)
    return true
 end
 
-function in_lua.bilinear_grad_inputs(grad_a, grad_b, a, b, grad_output, weight)
+function luajit.bilinear_grad_inputs(grad_a, grad_b, a, b, grad_output, weight)
    a, b, grad_output = in_one_piece(a), in_one_piece(b), in_one_piece(grad_output)
    local T = weight.T
    if not set(a, b, weight) or not is_gradient(grad_output, T) or not is_apart(grad_a, a, b, weight) then
@@ -117,7 +118,7 @@ function in_lua.bilinear_grad_inputs(grad_a, grad_b, a, b, grad_output, weight)
 end
 
 -- scale: of the bias's gradient alone
-function in_lua.bilinear_grad_parameters(grad_weight, grad_bias, a, b, grad_output, scale)
+function luajit.bilinear_grad_parameters(grad_weight, grad_bias, a, b, grad_output, scale)
    a, b, grad_output = in_one_piece(a), in_one_piece(b), in_one_piece(grad_output)
    local T = grad_weight.T
    if not set(a, b, grad_weight) or not is_gradient(grad_output, T) or not is_bias(grad_bias, T) then return false end

@@ -3,9 +3,10 @@ local memory = require 'torch.core.memory'
 local types = require 'torch.core.types'
 local blas = require 'torch.luajit.blas'
 local is_apart = require('torch.core.overlap').is_apart
-local in_lua = require('torch.core.kernels').in_lua
+local ways = require 'torch.core.ways'
 local numbers = require 'nn.shared.luajit.as_doubles'
 
+local luajit = ways.luajit
 local count, is_contiguous, resize, resize_as = memory.count, memory.is_contiguous, memory.resize, memory.resize_as
 local sqrt, room, seen = math.sqrt, numbers.room, numbers.seen
 
@@ -53,7 +54,7 @@ local function begin(x, weight)
    return t
 end
 
-function in_lua.cosine(out, x, weight)
+function luajit.cosine(out, x, weight)
    local t = begin(x, weight)
    if not t or out.T ~= x.T or not is_apart(out, x, weight) then return false end
    if x.nd == 2 then resize(out, 2, { t.rows, t.outputs }) else resize(out, 1, { t.outputs }) end
@@ -85,7 +86,7 @@ local function gradients_of(t, x, grad_output)
    return grad_output.T == x.T and count(grad_output) == t.rows * t.outputs and seen('gradients', grad_output)
 end
 
-function in_lua.cosine_grad_input(gradient, x, grad_output, weight)
+function luajit.cosine_grad_input(gradient, x, grad_output, weight)
    local t = begin(x, weight)
    local g = t and gradients_of(t, x, grad_output)
    if not g or gradient.T ~= x.T or not is_apart(gradient, x, grad_output, weight) then return false end
@@ -98,7 +99,7 @@ function in_lua.cosine_grad_input(gradient, x, grad_output, weight)
 end
 
 -- As in Torch7, scale counts only for a vector x, and there for the first term.
-function in_lua.cosine_grad_weight(grad_weight, x, grad_output, weight, scale)
+function luajit.cosine_grad_weight(grad_weight, x, grad_output, weight, scale)
    local t = begin(x, weight)
    local g = t and gradients_of(t, x, grad_output)
    if not g or not numbers.takes(grad_weight, weight, x, grad_output) then return false end

@@ -3,12 +3,13 @@ local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local is_apart = require('torch.core.overlap').is_apart
 local compiled = require 'torch.core.templates'
-local kernels = require 'torch.core.kernels'
+local ways = require 'torch.core.ways'
 local numbers = require 'nn.shared.luajit.as_doubles'
 
+local luajit = ways.luajit
 local count, is_contiguous, first_element, resize, resize_as = memory.count, memory.is_contiguous, memory.first_element,
    memory.resize, memory.resize_as
-local sqrt, in_lua, room, seen = math.sqrt, kernels.in_lua, numbers.room, numbers.seen
+local sqrt, room, seen = math.sqrt, numbers.room, numbers.seen
 
 local MOST = 2 ^ 17 -- differences
 
@@ -90,7 +91,7 @@ local function zeros(name, n)
    return p
 end
 
-function in_lua.euclidean(out, x, weight, scales)
+function luajit.euclidean(out, x, weight, scales)
    local rows, inputs, outputs, p, w, c = begin(x, weight, scales)
    if not rows or out.T ~= x.T or not is_apart(out, x, weight, scales) then return false end
    if x.nd == 2 then resize(out, 2, { rows, outputs }) else resize(out, 1, { outputs }) end
@@ -103,7 +104,7 @@ function in_lua.euclidean(out, x, weight, scales)
    return true
 end
 
-function in_lua.euclidean_grad_input(gradient, x, slopes, weight, scales)
+function luajit.euclidean_grad_input(gradient, x, slopes, weight, scales)
    local rows, inputs, outputs, p, w, c = begin(x, weight, scales)
    if not rows or gradient.T ~= x.T or slopes.T ~= x.T or count(slopes) ~= rows * outputs
       or not is_apart(gradient, x, slopes, weight) then
@@ -119,7 +120,7 @@ function in_lua.euclidean_grad_input(gradient, x, slopes, weight, scales)
    return numbers.write(gradient, sums, 1)
 end
 
-function in_lua.euclidean_grad_parameters(grad_weight, grad_scales, x, slopes, weight, scales, scale)
+function luajit.euclidean_grad_parameters(grad_weight, grad_scales, x, slopes, weight, scales, scale)
    local rows, inputs, outputs, p, w, c = begin(x, weight, scales)
    if not rows or slopes.T ~= x.T or count(slopes) ~= rows * outputs
       or not numbers.takes(grad_weight, weight, x, slopes) then

@@ -1,15 +1,15 @@
 -- Rows of few elements compared with each other.
 local memory = require 'torch.core.memory'
 local is_apart = require('torch.core.overlap').is_apart
-local kernels = require 'torch.core.kernels'
+local ways = require 'torch.core.ways'
 local numbers = require 'nn.shared.luajit.as_doubles'
 local of_sum = require('torch.luajit.norms').of_sum
 
+local luajit = ways.luajit
 local count, is_contiguous, same_size, resize, resize_as = memory.count, memory.is_contiguous, memory.same_size,
    memory.resize, memory.resize_as
 local sqrt, max, abs, huge = math.sqrt, math.max, math.abs, math.huge
 local of, seen = numbers.of, numbers.seen
-local in_lua = kernels.in_lua
 
 local EPSILON = 1e-12 -- so that no squared length is zero
 
@@ -142,8 +142,8 @@ end
 
 for _, name in ipairs{ 'dot_product', 'cosine_distance' } do
    local f, f_slope = value[name], slope[name]
-   in_lua[name] = function(out, a, b) return values(out, a, b, f) end
-   in_lua[name .. '_gradients'] = function(grad_a, grad_b, a, b, gradient)
+   luajit[name] = function(out, a, b) return values(out, a, b, f) end
+   luajit[name .. '_gradients'] = function(grad_a, grad_b, a, b, gradient)
       return slopes(grad_a, grad_b, a, b, gradient, f_slope)
    end
 end
@@ -151,10 +151,10 @@ end
 local function is_power(p) return p > 0 and p < huge end
 -- Those of the norms 1 and 2, which need no powers
 local distances, slopes_of_distances = { distance, length }, { slope_of_distance, slope_of_length }
-function in_lua.pairwise_distance(out, a, b, p)
+function luajit.pairwise_distance(out, a, b, p)
    return is_power(p) and values(out, a, b, distances[p] or length_of_power, p)
 end
-function in_lua.pairwise_distance_gradients(grad_a, grad_b, a, b, gradient, p)
+function luajit.pairwise_distance_gradients(grad_a, grad_b, a, b, gradient, p)
    return is_power(p) and slopes(grad_a, grad_b, a, b, gradient, slopes_of_distances[p] or slope_of_power, p)
 end
 

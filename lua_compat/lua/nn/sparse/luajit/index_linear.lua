@@ -7,12 +7,13 @@ local few = require 'torch.luajit.elementwise'
 local blas = require 'torch.luajit.blas'
 local types = require 'torch.core.types'
 local compiled = require 'torch.core.templates'
-local kernels = require 'torch.core.kernels'
+local ways = require 'torch.core.ways'
 local rooms = require 'nn.shared.luajit.scratch'
 local is_apart = require('torch.core.overlap').is_apart
 
+local luajit = ways.luajit
 local tonumber = tonumber
-local count, plain, in_lua = memory.count, rooms.plain, kernels.in_lua
+local count, plain = memory.count, rooms.plain
 
 local WIDE = 9 -- columns, from which on the BLAS adds a row faster than LuaJIT
 
@@ -89,7 +90,7 @@ local function sum_rows(T, p, q, u, keys, offset, n, columns)
    for k = 0, n - 1 do add_row(T, columns, q + (tonumber(keys[k]) + offset) * columns, p, get(u, k)) end
 end
 
-function in_lua.index_linear(out, _, keys, offset, values, sizes, weight, bias)
+function luajit.index_linear(out, _, keys, offset, values, sizes, weight, bias)
    local T, n = weight.T, count(keys)
    local columns = columns_of(weight, count(bias))
    if not columns or not is_vector(values, T, n) or not is_vector(bias, T) or out.T ~= T then return false end
@@ -147,7 +148,7 @@ local function scale_row(T, p, q, u, n, columns, factor)
    end
 end
 
-function in_lua.index_linear_grad_parameters(grad_weight, grad_bias, values, sizes, grad_output, weight, scale)
+function luajit.index_linear_grad_parameters(grad_weight, grad_bias, values, sizes, grad_output, weight, scale)
    local T, n, columns = weight.T, count(values), columns_of(weight, count(grad_bias))
    if not columns or not is_vector(values, T) or not is_vector(grad_bias, T) or not are_sizes(sizes, n) then
       return false
@@ -190,7 +191,7 @@ local function add_rows(T, p, q, step, u, keys, offset, n, columns, factor)
    end
 end
 
-function in_lua.index_linear_update_parameters(grad_weight, grad_bias, weight, bias, keys, offset, decay, rate)
+function luajit.index_linear_update_parameters(grad_weight, grad_bias, weight, bias, keys, offset, decay, rate)
    local T, n, columns = weight.T, count(keys), columns_of(weight, count(bias))
    if not columns or decay ~= 0 or not is_vector(bias, T) or not is_vector(grad_bias, T, columns)
       or not plain(grad_weight, T) then
@@ -205,7 +206,7 @@ function in_lua.index_linear_update_parameters(grad_weight, grad_bias, weight, b
    return true
 end
 
-function in_lua.index_linear_update(keys, offset, values, sizes, grad_output, weight, bias, decay, rate)
+function luajit.index_linear_update(keys, offset, values, sizes, grad_output, weight, bias, decay, rate)
    local T, n, columns = weight.T, count(keys), columns_of(weight, count(bias))
    if not columns or decay ~= 0 or not is_vector(bias, T) or not is_vector(values, T, n)
       or not plain(grad_output, T) then

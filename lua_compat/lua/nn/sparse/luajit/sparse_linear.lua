@@ -4,8 +4,9 @@ local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
 local is_apart = require('torch.core.overlap').is_apart
 local few = require 'torch.luajit.elementwise'
-local kernels = require 'torch.core.kernels'
+local ways = require 'torch.core.ways'
 
+local luajit = ways.luajit
 local first_element = memory.first_element
 
 local MOST = 4 -- times few.LIMIT products
@@ -31,7 +32,7 @@ local function are_there(q, get, groups, n, group, step, number, listed, batch, 
    return true
 end
 
-function kernels.in_lua.sparse_linear(out, list, batch, weight, bias)
+function luajit.sparse_linear(out, list, batch, weight, bias)
    local T = weight.T
    if not T.real or out.T ~= T or list.T ~= T or bias.T ~= T or weight.nd ~= 2 or bias.nd ~= 1 or batch < 1 then
       return false
@@ -79,7 +80,7 @@ local function add_entries(w, weight_row, weight_column, u, output_row, output_c
    end
 end
 
-function kernels.in_lua.sparse_linear_grad_parameters(grad_weight, grad_bias, list, grad_output, weight, decay, scale)
+function luajit.sparse_linear_grad_parameters(grad_weight, grad_bias, list, grad_output, weight, decay, scale)
    local T = weight.T
    if not T.real or grad_weight.T ~= T or grad_bias.T ~= T or list.T ~= T or grad_output.T ~= T or decay ~= 0 then
       return false
@@ -136,7 +137,7 @@ local function find_columns(p, q, get, groups, n, group, step, number, listed)
    return found
 end
 
-function kernels.in_lua.sparse_linear_columns(columns, list, weight)
+function luajit.sparse_linear_columns(columns, list, weight)
    local groups, n, group, step, number, listed = layout(list, list.nd == 3 and list[1] or 0)
    if not groups or columns.T.host ~= types.Long or not columns.T.here or not list.T.real or not list.T.here
       or weight.nd ~= 2 then

@@ -3,10 +3,11 @@
 local memory = require 'torch.core.memory'
 local is_apart = require('torch.core.overlap').is_apart
 local few = require 'torch.luajit.elementwise'
-local kernels = require 'torch.core.kernels'
+local ways = require 'torch.core.ways'
 local rectifiers = require 'nn.transfer.luajit.rectifiers'
 local logistic = require 'nn.criterions.luajit.logistic'
 
+local luajit = ways.luajit
 local count, same_size, resize_as = memory.count, memory.same_size, memory.resize_as
 
 local MOST = 8 -- times few.LIMIT elements: several operators of PyTorch stand against one loop
@@ -128,4 +129,4 @@ local function transfer_gradient(gradient, x, grad_output, name, v, w)
    return f(gradient, x, grad_output, rounded(x.T, v), n, rounded(x.T, w))
 end
 
-kernels.in_lua.transfer, kernels.in_lua.transfer_gradient = transfer, transfer_gradient
+luajit.transfer, luajit.transfer_gradient = transfer, transfer_gradient

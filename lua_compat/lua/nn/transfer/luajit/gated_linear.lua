@@ -1,12 +1,13 @@
 -- Gated linear units of few elements: the first half of a dimension times the sigmoid of the second.
 local memory = require 'torch.core.memory'
 local is_apart = require('torch.core.overlap').is_apart
-local kernels = require 'torch.core.kernels'
+local ways = require 'torch.core.ways'
 local numbers = require 'nn.shared.luajit.as_doubles'
 
+local luajit = ways.luajit
 local count, is_contiguous, first_element, resize, resize_as = memory.count, memory.is_contiguous, memory.first_element,
    memory.resize, memory.resize_as
-local in_lua, room = kernels.in_lua, numbers.room
+local room = numbers.room
 
 -- How many neighbouring elements of x, in one piece, are a half of dimension d; nil where there are no halves.
 local function half_of(x, d)
@@ -30,7 +31,7 @@ local function halves_of(x, half, n)
    return values, gates
 end
 
-function in_lua.gated_linear_unit(out, x, d)
+function luajit.gated_linear_unit(out, x, d)
    local half = half_of(x, d)
    if not half or out.T ~= x.T or not is_apart(out, x) then return false end
    local n = count(x) / 2
@@ -45,7 +46,7 @@ function in_lua.gated_linear_unit(out, x, d)
    return true
 end
 
-function in_lua.gated_linear_unit_gradient(gradient, x, grad_output, d)
+function luajit.gated_linear_unit_gradient(gradient, x, grad_output, d)
    local half = half_of(x, d)
    if not half or gradient.T ~= x.T or grad_output.T ~= x.T or grad_output.nd ~= x.nd
       or not is_apart(gradient, x, grad_output) then

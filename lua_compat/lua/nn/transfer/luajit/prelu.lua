@@ -3,14 +3,14 @@
 local memory = require 'torch.core.memory'
 local is_apart = require('torch.core.overlap').is_apart
 local few = require 'torch.luajit.elementwise'
-local kernels = require 'torch.core.kernels'
+local ways = require 'torch.core.ways'
 local numbers = require 'nn.shared.luajit.as_doubles'
 local leaky = require('nn.transfer.luajit.rectifiers').leaky
 
+local luajit = ways.luajit
 local count, is_contiguous, same_size, resize_as, max, min = memory.count, memory.is_contiguous, memory.same_size,
    memory.resize_as, math.max, math.min
 local of, seen, room, place_for = numbers.of, numbers.seen, numbers.room, numbers.place_for
-local in_lua = kernels.in_lua
 
 -- The weights beside the elements of one sample: a room; and how many samples and elements there are in each.
 local function beside(x, weight)
@@ -40,7 +40,7 @@ local function with_one_weight(r, x, s, weight)
    return leaky(r, x, s, T.get(weight.S.p, weight.off), n)
 end
 
-function in_lua.prelu(out, x, weight)
+function luajit.prelu(out, x, weight)
    if out.T ~= x.T or not is_apart(out, x, weight) then return false end
    if with_one_weight(out, x, x, weight) then return true end
    local each, samples, elements = beside(x, weight)
@@ -66,7 +66,7 @@ local function with_gradient(x, grad_output)
    return p, p and seen('second', grad_output)
 end
 
-function in_lua.prelu_grad_input(gradient, x, grad_output, weight)
+function luajit.prelu_grad_input(gradient, x, grad_output, weight)
    if gradient.T ~= x.T or not is_apart(gradient, x, grad_output, weight) then return false end
    if grad_output.T == x.T and with_one_weight(gradient, x, grad_output, weight) then return true end
    local each, samples, elements = beside(x, weight)
@@ -86,7 +86,7 @@ function in_lua.prelu_grad_input(gradient, x, grad_output, weight)
    return numbers.write(gradient, r, 1)
 end
 
-function in_lua.prelu_grad_parameters(grad_weight, _, x, grad_output, weight, _, scale)
+function luajit.prelu_grad_parameters(grad_weight, _, x, grad_output, weight, _, scale)
    if grad_weight.T ~= x.T or not same_size(grad_weight, weight) or not is_contiguous(grad_weight) then return false end
    local each, samples, elements = beside(x, weight)
    if not each or not is_apart(grad_weight, x, grad_output) then return false end

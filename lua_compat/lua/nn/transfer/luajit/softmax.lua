@@ -5,11 +5,12 @@ local vectors = require 'torch.luajit.vectors'
 local memory = require 'torch.core.memory'
 local overlap = require 'torch.core.overlap'
 local few = require 'torch.luajit.elementwise'
-local kernels = require 'torch.core.kernels'
+local ways = require 'torch.core.ways'
 local compiled = require 'torch.core.templates'
 local blas = require 'torch.luajit.blas'
 local soft_planes = require 'nn.transfer.luajit.softmax_of_images'
 
+local luajit = ways.luajit
 local count, is_contiguous, same_size, resize_as = memory.count, memory.is_contiguous, memory.same_size,
    memory.resize_as
 local is_apart = overlap.is_apart
@@ -213,5 +214,4 @@ local function class_softmax_gradient(gradient, y, grad_output, name)
    return true
 end
 
-local in_lua = kernels.in_lua
-in_lua.class_softmax, in_lua.class_softmax_gradient = class_softmax, class_softmax_gradient
+luajit.class_softmax, luajit.class_softmax_gradient = class_softmax, class_softmax_gradient

@@ -6,13 +6,14 @@ local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
 local few = require 'torch.luajit.elementwise'
 local blas = require 'torch.luajit.blas'
-local kernels = require 'torch.core.kernels'
+local ways = require 'torch.core.ways'
 local rooms = require 'nn.shared.luajit.scratch'
 local window_sums = require 'nn.shared.luajit.window_sums'
 local is_apart = require('torch.core.overlap').is_apart
 
+local luajit = ways.luajit
 local select, floor, min = select, math.floor, math.min
-local count, plain, bytes_at, room, in_lua = memory.count, rooms.plain, rooms.bytes_at, rooms.room, kernels.in_lua
+local count, plain, bytes_at, room = memory.count, rooms.plain, rooms.bytes_at, rooms.room
 
 local MOST = 2 ^ 16 -- elements of the larger images; for more PyTorch has several threads
 local MOST_OF_MATRIX = 2 ^ 15
@@ -196,7 +197,7 @@ local function summed(grad, x, grad_output, height, width, depth)
       memory.first_element(grad_output))
 end
 
-function in_lua.upsample_linear(...) return enlarge('linear', ...) end
-function in_lua.upsample_linear_gradient(...) return enlarge_gradient('linear', ...) end
-function in_lua.upsample_nearest(...) return repeated(...) or enlarge('nearest', ...) end
-function in_lua.upsample_nearest_gradient(...) return summed(...) or enlarge_gradient('nearest', ...) end
+function luajit.upsample_linear(...) return enlarge('linear', ...) end
+function luajit.upsample_linear_gradient(...) return enlarge_gradient('linear', ...) end
+function luajit.upsample_nearest(...) return repeated(...) or enlarge('nearest', ...) end
+function luajit.upsample_nearest_gradient(...) return summed(...) or enlarge_gradient('nearest', ...) end

@@ -1,0 +1,122 @@
+-- Which way an operation is computed: the one convention of torch and nn.
+--
+-- LuaJIT computes what is small, BLAS some of what is larger, and PyTorch whatever they refuse. A function that
+-- computes an operation gives something true where it has done so. Otherwise it says why not:
+-- `return no 'more than 2,048 elements'`.
+--    local by_blas = ways.of('dot', blas.dot, 'blas') -- ways of an operation of torch, in the order they are tried:
+--    local by_luajit = ways.of('dot', add_up)         -- by_blas(a, b) or by_luajit(a, b) or python.dot(...)
+--    function ways.luajit.lookup_table(...) end       -- a kernel of nn: true and the kernel's result, if it has one
+-- In most states ways.of gives f itself, ways.luajit is a table like any other, and `no` gives false: nothing is added
+-- to a call. In a state that is watched (th --ways, th --way, Runtime(way=...)) calls and reasons are counted.
+local shared = require 'th.python'
+
+local ways = { luajit = {} }
+
+function ways.no() return false end
+function ways.of(_, f) return f end
+function ways.only() error('only a state that is watched can be told which way to take', 0) end
+
+if not shared.watched then return ways end
+
+local rawset, setmetatable, error, ipairs, pairs = rawset, setmetatable, error, ipairs, pairs
+local sort, concat = table.sort, table.concat
+
+local asked         -- nil; or 'pytorch' or 'luajit', which here is whatever is faster than PyTorch
+local reason        -- the last that was given
+local operations = {} -- by name: { name, way..., [way] = { calls = n, refusals = { [reason] = n } } }
+
+function ways.no(why)
+   reason = why
+   return false
+end
+
+-- Every way that computes from now on is this one, or, asked for 'luajit', an error that says why not. nil: any.
+function ways.only(way) asked = way end
+
+local function note(operation, way, done, ...)
+   local found = operation[way]
+   if done then
+      found.calls = found.calls + 1
+   else
+      local why = reason or 'no reason is given'
+      found.refused, found.refusals[why] = found.refused + 1, (found.refusals[why] or 0) + 1
+      if asked == 'luajit' and way == operation[#operation] then
+         error(('%s: PyTorch is left: %s'):format(operation.name, why), 0)
+      end
+   end
+   return done, ...
+end
+
+local function refuse(operation, way)
+   reason = 'PyTorch is asked for'
+   return note(operation, way, false)
+end
+
+function ways.of(name, f, way)
+   way = way or 'luajit'
+   local operation = operations[name] or { name = name }
+   operations[name] = operation
+   if not operation[way] then
+      operation[#operation + 1], operation[way] = way, { calls = 0, refused = 0, refusals = {} }
+   end
+   return function(...)
+      if asked == 'pytorch' then return refuse(operation, way) end
+      reason = nil
+      return note(operation, way, f(...))
+   end
+end
+
+-- Kernels that LuaJIT has no way for refuse.
+setmetatable(ways.luajit, {
+   __newindex = function(self, name, f) rawset(self, name, ways.of(name, f)) end,
+   __index = function(self, name)
+      self[name] = function() return ways.no 'LuaJIT has no way' end
+      return self[name]
+   end,
+})
+
+-- Forgets what was counted.
+function ways.forget()
+   for _, operation in pairs(operations) do
+      for _, way in ipairs(operation) do operation[way] = { calls = 0, refused = 0, refusals = {} } end
+   end
+end
+
+-- What was counted: a list of { name, way, calls, reasons }, the most calls first. reasons: why not the ways before it,
+-- { [reason] = how often }. PyTorch computes what the last of the others refuses.
+function ways.counted()
+   local rows = {}
+   for name, operation in pairs(operations) do
+      local reasons, last = {}, nil
+      for _, way in ipairs(operation) do
+         last = operation[way]
+         rows[#rows + 1] = { name = name, way = way, calls = last.calls, reasons = reasons }
+         reasons = last.refusals
+      end
+      rows[#rows + 1] = { name = name, way = 'pytorch', calls = last.refused, reasons = reasons }
+   end
+   for k = #rows, 1, -1 do
+      if rows[k].calls == 0 then table.remove(rows, k) end
+   end
+   sort(rows, function(a, b)
+      if a.calls ~= b.calls then return a.calls > b.calls end
+      return a.name .. a.way < b.name .. b.way
+   end)
+   return rows
+end
+
+-- The same as text, a line each.
+function ways.report()
+   local lines = { ('%-40s %-8s %9s  %s'):format('operation', 'way', 'calls', 'why not a faster one') }
+   for _, row in ipairs(ways.counted()) do
+      local why = {}
+      for text, times in pairs(row.reasons) do why[#why + 1] = { text = text, times = times } end
+      sort(why, function(a, b) return a.times > b.times or a.times == b.times and a.text < b.text end)
+      for k, one in ipairs(why) do why[k] = ('%s (%d)'):format(one.text, one.times) end
+      local line = ('%-40s %-8s %9d  %s'):format(row.name, row.way, row.calls, concat(why, ', '))
+      lines[#lines + 1] = line:gsub('%s+$', '')
+   end
+   return concat(lines, '\n')
+end
+
+return ways

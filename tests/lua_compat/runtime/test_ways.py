@@ -1,0 +1,51 @@
+"""Which way an operation is computed: asked for by name, and reported."""
+
+from pathlib import Path
+
+import pytest
+
+from lua_compat.runtime.errors import LuaError
+from lua_compat.runtime.state import Runtime
+from tests.helpers.commands import run_th
+
+SCRIPT = """
+require 'nn'
+local layer = nn.SpatialMaxPooling(2, 2)
+for i = 1, 3 do layer:forward(torch.ones(2, 6, 6)) end
+layer:forward(torch.ones(2, 300, 300))
+"""
+
+
+def test_operations_ways_calls_and_reasons_are_printed_also_after_an_error(tmp_path: Path) -> None:
+    script = tmp_path / "script.lua"
+    for end, code in ("", 0), ("os.exit(3)", 3), ("error 'no more'", 1):
+        script.write_text(SCRIPT + end)
+        result = run_th("--ways", script)
+        assert (result.returncode, result.stdout) == (code, "")
+        rows = [line.split(None, 3) for line in result.stderr.splitlines()]
+        assert rows[0][:3] == ["operation", "way", "calls"]
+        assert ["spatial_max_pooling", "luajit", "3"] in rows
+        assert ["spatial_max_pooling", "pytorch", "1"] in [row[:3] for row in rows]
+
+
+@pytest.mark.parametrize(("way", "wanted"), [("pytorch", "pytorch"), ("luajit", "luajit"), ("any", "luajit")])
+def test_a_way_that_is_asked_for_computes(way: str, wanted: str) -> None:
+    state = Runtime(way=way)
+    assert state.run_string(SCRIPT[: SCRIPT.rindex("layer")]) == 0
+    rows = [line.split()[:3] for line in state.report_of_ways().splitlines()]
+    assert [row for row in rows if row[0] == "spatial_max_pooling"] == [["spatial_max_pooling", wanted, "3"]]
+
+
+def test_luajit_asked_for_is_an_error_where_it_refuses() -> None:
+    with pytest.raises(LuaError, match="spatial_max_pooling: PyTorch is left: "):
+        Runtime(way="luajit").run_string(SCRIPT)
+
+
+def test_a_state_that_is_not_watched_calls_the_functions_themselves() -> None:
+    code = """
+    local ways = require 'torch.core.ways'
+    local function f() end
+    assert(ways.of('f', f) == f and not getmetatable(ways.luajit) and not ways.no 'for some reason')
+    assert(not pcall(ways.only, 'pytorch'))
+    """
+    assert Runtime().run_string(code) == 0
