@@ -103,7 +103,7 @@ def _autotuning(figures: dict[str, Any]) -> Table:
 
 def _tune(figures: dict[str, Any]) -> Table:
     rows = []
-    for name, one in figures["checks"].get("tune", {}).items():
+    for name, one in _tuned(figures).items():
         ms, seconds = one["ms"], one["seconds"]
         times = [ms[key] for key in ("auto", "auto by calls", "plain loop")]
         again = seconds.get("with the times kept")
@@ -113,13 +113,18 @@ def _tune(figures: dict[str, Any]) -> Table:
     return _table("`--backend auto` beside a plain PyTorch loop", columns, rows)
 
 
+def _tuned(figures: dict[str, Any]) -> dict[str, Any]:
+    """Returns the nets that were timed before the check was cut off."""
+    return {name: one for name, one in figures["checks"].get("tune", {}).items() if one["ms"]}
+
+
 def _tune_layers(figures: dict[str, Any]) -> Table:
     """Returns what a net's convolutions and Linear layers take by the plainest way and by the chosen one.
 
     Only layers whose plainest way is right, or else it was not timed.
     """
     rows = []
-    for name, one in figures["checks"].get("tune", {}).items():
+    for name, one in _tuned(figures).items():
         layers = one.get("layers", [])
         sums = []
         for phase in _PHASES[:3]:

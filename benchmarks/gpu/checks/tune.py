@@ -5,6 +5,7 @@ of the input and of every parameter, and take turns. In float32 neither may be f
 from float64, near ties in ReLUs and maxima being decided alike (decisions.py).
 """
 
+import copy
 import statistics
 import tempfile
 import time
@@ -73,9 +74,10 @@ def _compare(name: str, batch: int, dtype: torch.dtype, with_layers: bool) -> It
     net, device = registry.NETS[name], torch.device("cuda", 0)
     x = to_device(sample_batch(net, batch, 1), device, dtype)
     last = x.contiguous(memory_format=torch.channels_last)
+    drawn = registry.build(net, 1).to(device, dtype)
 
     def module() -> nn.Module:
-        return registry.build(net, 1).to(device, dtype)
+        return copy.deepcopy(drawn)
 
     entry: dict[str, Any] = {"seconds": {}, "differences": {}, "ms": {}}
     with tempfile.TemporaryDirectory() as folder:
@@ -91,8 +93,6 @@ def _compare(name: str, batch: int, dtype: torch.dtype, with_layers: bool) -> It
             if not with_layers:
                 break
     theirs = module().to(memory_format=torch.channels_last)
-    entry |= _differences(auto, theirs, module().double(), x, last)
-    yield entry
 
     def by_ways(on: bool, one_pass: Callable[[], None]) -> Callable[[], None]:
         def work() -> None:
@@ -117,8 +117,13 @@ def _compare(name: str, batch: int, dtype: torch.dtype, with_layers: bool) -> It
         for label, work in works.items():
             ms[label].append(run_loop(work, _PASSES, clock).ms_per_pass)
     entry["ms"] = {label: statistics.median(of_label) for label, of_label in ms.items()}
+    auto.by_calls.by_pytorch(auto.on_pytorch)
     for phase, step in _steps(auto, x).items():
         entry["ms"][phase] = run_loop(step, _PASSES, clock).ms_per_pass
+    yield entry
+    # Last, as kernels of double precision may take long: none is tried for them.
+    torch.backends.cudnn.benchmark = False
+    entry |= _differences(auto, theirs, module().double(), x, last)
     yield entry
     auto.close()
 

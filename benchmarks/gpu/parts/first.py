@@ -16,7 +16,6 @@ _ORIGINALS = (
 def steps(setting: Setting) -> list[Step]:
     """Returns correctness first, side by side, then what is timed."""
     correctness = [*packages.suites(setting), tests.on_the_device(), *tests.agreement(setting)]
-    originals = [step for step in lines.original_scripts(setting) if step.name in _ORIGINALS]
     return [
         check("machine", setting, seconds=20.0),
         *(replace(step, seconds=80.0) for step in correctness),
@@ -24,7 +23,13 @@ def steps(setting: Setting) -> list[Step]:
         check("autotuning", setting, seconds=45.0),
         packages.programs(setting),
         check("plain_loop", setting, seconds=50.0),
-        *(replace(step, seconds=25.0) for step in originals),
+        *originals(setting),
         check("peaks", setting, seconds=45.0),
         check("out_of_memory", setting, seconds=60.0),
     ]
+
+
+def originals(setting: Setting) -> list[Step]:
+    """Returns th on the original scripts, as many as a short part has time for."""
+    found = lines.original_scripts(setting)
+    return [replace(step, seconds=35.0) for step in found if step.name in _ORIGINALS]

@@ -5,30 +5,30 @@ from dataclasses import replace
 from benchmarks.gpu.step import Setting, Step, check, script
 
 _CUDA = "tests/lua_compat/runtime/cuda"
+# Files and folders with tests that are marked gpu.
+_MARKED = (
+    "lua_compat/runtime/cuda/test_gpu.py",
+    "convnet_benchmarks/legacy/test_scripts.py",
+    "convnet_benchmarks/points",
+    "convnet_benchmarks/commands/test_backends.py",
+    "convnet_benchmarks/commands/test_sweep.py",
+)
 # Other versions of PyTorch and of pytest's plugins may warn of things that fail no test here.
 _PYTEST = ("-q", "-rfE", "-n", "0", "-W", "default", "--durations", "5")
 
 
 def steps(setting: Setting) -> list[Step]:
-    """Returns the machine, cutorch's tests on the device, then every test marked gpu, file by file."""
-    marked = ("legacy/test_scripts.py", "points", "commands/test_backends.py", "commands/test_sweep.py")
-    return [
-        check("machine", setting),
-        script("pytest", *_PYTEST, "-m", "gpu", f"{_CUDA}/test_gpu.py", title="tests marked gpu: th"),
-        on_the_device(),
-        *(
-            script(
-                "pytest",
-                *_PYTEST,
-                "-m",
-                "gpu",
-                f"tests/convnet_benchmarks/{path}",
-                title=f"tests marked gpu: {path}",
-            )
-            for path in marked
-        ),
-        *agreement(setting),
-    ]
+    """Returns the machine, cutorch's tests on the device, every test marked gpu, and agreement."""
+    return [check("machine", setting), on_the_device(), *marked(), *agreement(setting)]
+
+
+def marked() -> list[Step]:
+    """Returns the tests marked gpu, file by file."""
+    found = []
+    for path in _MARKED:
+        words = (*_PYTEST, "-m", "gpu", f"tests/{path}")
+        found.append(script("pytest", *words, title=f"tests marked gpu: {path}"))
+    return found
 
 
 def on_the_device() -> Step:

@@ -3,14 +3,15 @@
 from benchmarks.gpu.step import Setting, Step, check
 
 # The nets that take longest first: what they compile serves the others.
+ONE_SAMPLE, FORMATS = "one sample", "TF32 and bfloat16"
 _CHOICES = (
     "overfeat_fast",
     "vgg_a",
     "alexnet_owt",
     "resnet50_v1",
     "googlenet",
-    "one sample",
-    "TF32 and bfloat16",
+    ONE_SAMPLE,
+    FORMATS,
 )
 
 

@@ -125,17 +125,6 @@ PROGRAMS = (
         loader="data/donkey_folder.lua",
     ),
     Program(
-        "neural-style",
-        "neural-style",
-        "neural_style.lua",
-        {
-            TIMED: Size(1, 10, 30, f"{_STYLE} -image_size 512"),
-            COMPARED: Size(1, 0, 5, f"{_STYLE} -image_size 64"),
-            SMALL: Size(1, 1, 2, f"{_STYLE} -image_size 32"),
-        },
-        unit="iterations",
-    ),
-    Program(
         "imagenet-multiGPU.torch",
         "imagenet-multiGPU.torch",
         "main.lua",
@@ -146,6 +135,17 @@ PROGRAMS = (
             SMALL: Size(2, 1, 1, f"{_IMAGENET} -netType ninbn -batchSize 2 -nClasses 10"),
         },
         loader="donkey.lua",
+    ),
+    Program(
+        "neural-style",
+        "neural-style",
+        "neural_style.lua",
+        {
+            TIMED: Size(1, 10, 30, f"{_STYLE} -image_size 512"),
+            COMPARED: Size(1, 0, 5, f"{_STYLE} -image_size 64"),
+            SMALL: Size(1, 1, 2, f"{_STYLE} -image_size 32"),
+        },
+        unit="iterations",
     ),
 )
 
