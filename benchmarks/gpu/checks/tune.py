@@ -74,10 +74,10 @@ def _compare(name: str, batch: int, dtype: torch.dtype, with_layers: bool) -> It
     net, device = registry.NETS[name], torch.device("cuda", 0)
     x = to_device(sample_batch(net, batch, 1), device, dtype)
     last = x.contiguous(memory_format=torch.channels_last)
-    drawn = registry.build(net, 1).to(device, dtype)
+    drawn = registry.build(net, 1)
 
     def module() -> nn.Module:
-        return copy.deepcopy(drawn)
+        return copy.deepcopy(drawn).to(device, dtype)
 
     entry: dict[str, Any] = {"seconds": {}, "differences": {}, "ms": {}}
     with tempfile.TemporaryDirectory() as folder:
