@@ -70,7 +70,7 @@ def compare(
     import torch
 
     from convnet_benchmarks.workload.inputs import build_for_inference, sample_batch
-    from convnet_benchmarks.workload.kernels import open_kernels
+    from convnet_benchmarks.workload.kernels import open_inference
 
     torch.set_num_threads(threads)
     found = registry.find(net)
@@ -87,7 +87,7 @@ def compare(
         runs, samples = {}, {}
         for peer in peers:
             own, given = copy.deepcopy(module), input.clone()
-            opened = stack.enter_context(open_kernels(BACKENDS[peer], own, given, training=False))
+            opened = stack.enter_context(open_inference(BACKENDS[peer], own, given))
             runs[peer], samples[peer] = opened.infer, []
         errors = {peer: error(run()) for peer, run in runs.items()}
         for _ in range(rounds):

@@ -16,7 +16,7 @@ from convnet_benchmarks.timing.loops import Settling, device_clock
 from convnet_benchmarks.workload.backends import BACKENDS, UnsupportedError
 from convnet_benchmarks.workload.check_runs import check_runs
 from convnet_benchmarks.workload.devices import DTYPES
-from convnet_benchmarks.workload.kernels import open_kernels, phase_steps
+from convnet_benchmarks.workload.kernels import open_inference, open_training, phase_steps
 from convnet_benchmarks.workload.nets import an
 from convnet_benchmarks.workload.ran import ran_on
 from nets.net import Net
@@ -83,7 +83,8 @@ def benchmark(
     )
     settling = Settling(most_seconds=seconds, least_seconds=min(0.5, seconds))
     try:
-        with open_kernels(kernels, own, batch, training=mode == "training") as opened:
+        opener = open_training if mode == "training" else open_inference
+        with opener(kernels, own, batch) as opened:
             phases = phase_steps(opened.phases, batch) if mode == "training" and opened.phases else {}
             ran = ran_on(net, tuple(batch.shape), backend, dtype, device, cold_cache=cold_cache)
             clock = device_clock(device, cold_cache=cold_cache)

@@ -76,7 +76,7 @@ class _Steps:
         """
         import torch
 
-        _check_scores(self._run.workload.net.name, self._output)
+        _check_scores(self._run.workload.request.net.name, self._output)
         rows = self._output.shape[:-1]
         self._target = torch.zeros(rows, dtype=torch.long, device=self._output.device)
 

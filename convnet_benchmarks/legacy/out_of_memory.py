@@ -1,14 +1,10 @@
-"""Batches that do not fit into memory: found before they are made, and the size to try instead."""
+"""Batches that do not fit into memory, and the size to try instead."""
 
-import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from convnet_benchmarks.errors import OutOfDeviceMemoryError
+from convnet_benchmarks.legacy.request import Request
 from convnet_benchmarks.workload.nets import by
-from convnet_benchmarks.workload.ran import batch_size
-from nets.net import IMAGENET, Net
-from nets.registry import parameter_count
 
 if TYPE_CHECKING:
     import torch
@@ -18,83 +14,35 @@ if TYPE_CHECKING:
 _USABLE = 0.95
 
 
-@dataclass(frozen=True)
-class Shortage:
-    """A batch that cannot fit. ``needed`` (at least) and ``available``: bytes; ``largest``: what may fit."""
-
-    sample: tuple[int, ...]
-    batch: int
-    needed: int
-    available: int
-    largest: int
-
-    def error(self, largest: int) -> OutOfDeviceMemoryError:
-        """Returns the error that names ``largest`` as the batch to try, or the input where none fits."""
-        memory = (
-            f"at least {self.needed / 2**30:.1f} GiB of memory and "
-            f"{self.available / 2**30:.1f} GiB are available"
-        )
-        if largest < 1:
-            return too_large_a_sample(self.sample, f"one sample needs {memory}")
-        return OutOfDeviceMemoryError(
-            f"option -batch_size {self.batch}: needs {memory}; the largest batch to try is {largest}"
-        )
+def too_large(request: Request, problem: str, largest: int) -> OutOfDeviceMemoryError:
+    """Returns the error for a batch that does not fit: ``largest`` is the one to try, 0 where none fits."""
+    if largest < 1:
+        options = "-x, -y" if len(request.sample) == 3 else "--input-size"
+        input = f"option {options}: input {by(request.sample)}"
+        return OutOfDeviceMemoryError(f"{input}: {problem}; make the input smaller")
+    given = f"option -batch_size {request.options.batch_size}"
+    return OutOfDeviceMemoryError(f"{given}: {problem}; the largest batch to try is {largest}")
 
 
-def too_large_a_sample(sample: tuple[int, ...], problem: str) -> OutOfDeviceMemoryError:
-    """Returns the error for an input of which not even one sample fits."""
-    options = "-x, -y" if len(sample) == 3 else "--input-size"
-    return OutOfDeviceMemoryError(f"option {options}: input {by(sample)}: {problem}; make the input smaller")
-
-
-def shortage(
-    net: Net, on_meta: "nn.Module", shape: tuple[int, ...], bytes_each: int, available: int | None
-) -> Shortage | None:
-    """Returns what is missing for an input of ``shape``, None where it may fit.
-
-    ``on_meta``: the net on the meta device. ``bytes_each``: of a number. ``available``: bytes, None where
-    the system does not say.
-    """
-    import torch
-
-    from nets.input_size import activation_elements
-
-    batch, sample = batch_size(net, shape), shape[-len(net.input_size) :]
-    # No net keeps a thousand times an image, its own or ImageNet's; most batches need no closer look.
-    if (
-        available is None
-        or 1000 * max(math.prod(shape), batch * math.prod(IMAGENET)) * bytes_each < available
-    ):
-        return None
-    fixed = 2 * parameter_count(on_meta) * bytes_each  # the parameters and their gradients
-    dtype = torch.int64 if net.tokens else torch.float32
-    each = activation_elements(on_meta, (1, *sample), dtype) * bytes_each
-    if fixed + batch * each <= available:
-        return None
-    largest = max(0, (available - fixed) // each)
-    return Shortage(
-        sample, batch if largest else 1, fixed + (batch if largest else 1) * each, available, largest
-    )
-
-
-def largest_batch_to_try(module: "nn.Module", like: "torch.Tensor", sample_dimensions: int) -> int:
+def largest_batch_to_try(request: Request, module: "nn.Module") -> int:
     """Returns a batch size of ``module`` that should fit on its GPU; 0 when not even one sample fits.
 
-    ``like``: an input, for its shape (but for the batch) and number format; it may lie on the meta device.
     The answer follows from what the phases take for one and for two samples, so no other tensor of the run
     may be alive.
     """
     import torch
 
-    sample, device = like.shape[-sample_dimensions:], next(module.parameters()).device
+    parameter = next(module.parameters())
+    dtype = torch.int64 if request.net.tokens else parameter.dtype
     peaks = []
     for batch in (1, 2):
         torch.cuda.empty_cache()
+        input = torch.zeros((batch, *request.sample), dtype=dtype, device=parameter.device)
         try:
-            peaks.append(_peak_memory(module, torch.zeros((batch, *sample), dtype=like.dtype, device=device)))
+            peaks.append(_peak_memory(module, input))
         except torch.cuda.OutOfMemoryError:
             return len(peaks)
-    return fitting_batch(peaks[0], peaks[1], int(gpu_memory(device) * _USABLE))
+    return fitting_batch(peaks[0], peaks[1], int(gpu_memory(parameter.device) * _USABLE))
 
 
 def gpu_memory(device: "torch.device") -> int:

@@ -9,6 +9,7 @@ from convnet_benchmarks.legacy.options import LegacyOptions
 from convnet_benchmarks.workload import nets as named_nets
 from convnet_benchmarks.workload.backends import Backend
 from convnet_benchmarks.workload.nets import by, check_size
+from convnet_benchmarks.workload.ran import batch_size
 from nets import registry
 from nets.net import Net
 
@@ -29,6 +30,26 @@ class Request:
     def sample(self) -> tuple[int, ...]:
         """Returns the shape of one sample."""
         return self.input_shape[-len(self.net.input_size) :]
+
+    @property
+    def samples(self) -> int:
+        """Returns how many samples the input has."""
+        return batch_size(self.net, self.input_shape)
+
+    @property
+    def notes(self) -> list[str]:
+        """Returns what a user may not expect of the options, for stderr."""
+        options, net, notes = self.options, self.net, []
+        if net.tokens:
+            notes.append(
+                f"{net.name} takes token ids: updateGradInput stops at the embedding, gradInput is 0"
+            )
+        if options.tensor_4d is False and options.batch_size > 1:
+            ignored = f"-batch_size {options.batch_size} is ignored"
+            notes.append(f"-4d_tensor false: one sample, as in the original; {ignored}")
+        if options.relu_cudnn and not options.cudnn:
+            notes.append("-relu_cudnn true has no effect without -cudnn true, as in the original")
+        return notes
 
 
 def resolve(options: LegacyOptions) -> Request:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from convnet_benchmarks.legacy.options import LegacyOptions
 from convnet_benchmarks.legacy.result import Result
 from convnet_benchmarks.legacy.torchrun import Processes
 from convnet_benchmarks.legacy.workload import Workload
@@ -29,7 +28,6 @@ class LegacyRun:
     """
 
     kind: str
-    options: Any  # of the script's own class
     workload: Workload
     opened: Opened
     clock: Clock
@@ -44,6 +42,11 @@ class LegacyRun:
     engine: "Report | None" = None  # with the layers' parts of the machine's roof
 
     @property
+    def options(self) -> Any:
+        """Returns the options, of the script's own class."""
+        return self.workload.request.options
+
+    @property
     def phases(self) -> "Phases":
         assert self.opened.phases is not None, "opened for training"
         return self.opened.phases
@@ -51,7 +54,7 @@ class LegacyRun:
     @property
     def notes(self) -> list[str]:
         """Returns what a user may not expect: of the options, and of the kernels that run."""
-        return [*self.workload.notes, *filter(None, [self.opened.note])]
+        return [*self.workload.request.notes, *filter(None, [self.opened.note])]
 
     @property
     def samples_per_pass(self) -> int:
@@ -151,17 +154,16 @@ class LegacyRun:
 
     def result(self, status: str) -> Result:
         """Returns what has been measured so far."""
-        workload, options = self.workload, self.options
-        assert isinstance(options, LegacyOptions)
+        workload, request = self.workload, self.workload.request
         return Result(
             kind=self.kind,
             status=status,
-            net=workload.net,
+            net=request.net,
             ran=workload.ran,
             model=workload.model_text,
             parameters=parameter_count(workload.module),
-            options=options,
-            backend=workload.backend,
+            options=request.options,
+            backend=request.backend,
             engine=self.engine or self.opened.engine,
             convolutions=self.kernels,
             first_pass=self.first_pass,

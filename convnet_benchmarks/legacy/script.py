@@ -13,7 +13,7 @@ from convnet_benchmarks.legacy.figures import as_csv, statistics_table
 from convnet_benchmarks.legacy.list_nets import nets_table
 from convnet_benchmarks.legacy.new_processes import run_in_new_processes
 from convnet_benchmarks.legacy.options import LegacyOptions, parse
-from convnet_benchmarks.legacy.out_of_memory import largest_batch_to_try, too_large_a_sample
+from convnet_benchmarks.legacy.out_of_memory import largest_batch_to_try, too_large
 from convnet_benchmarks.legacy.request import Request, resolve
 from convnet_benchmarks.legacy.run import LegacyRun
 from convnet_benchmarks.legacy.torchrun import join, started_by_torchrun
@@ -22,7 +22,7 @@ from convnet_benchmarks.progress import Progress
 from convnet_benchmarks.timing.loops import device_clock
 from convnet_benchmarks.workload.author_errors import author_error
 from convnet_benchmarks.workload.backends import UnsupportedError
-from convnet_benchmarks.workload.kernels import Opened, environment_of, open_kernels
+from convnet_benchmarks.workload.kernels import Opened, environment_of, open_training
 from convnet_benchmarks.workload.memory import is_out_of_memory
 
 Outputs = Mapping[str, output.OutputFile]
@@ -78,7 +78,7 @@ def run_once(script: Script, values: dict[str, Any]) -> dict[str, Any]:
 
     def keep(run: LegacyRun, status: str) -> None:
         result = run.result(status)
-        document = result.as_dict(environment_of(run.workload.device, run.workload.backend))
+        document = result.as_dict(environment_of(run.workload.device, run.workload.request.backend))
         answers.append({"printed": run.printed, "document": document, "said": result.summary_lines()})
 
     _run(script, resolve(options), keep)
@@ -118,10 +118,10 @@ def _run(script: Script, request: Request, report: Callable[[LegacyRun, str], No
         try:
             # What is refused gets one line on stderr: there is none before it in a file.
             progress.start(f"making {options.net}", preparing=True, on_terminals_only=True)
-            workload = prepare(request)
+            workload = prepare(request, processes.local_rank)
             clock = device_clock(workload.device, cold_cache=options.cold_cache, synchronises=options.sync)
-            with opened_for(workload, options, progress) as opened:
-                run = LegacyRun(script.kind, options, workload, opened, clock, processes, progress)
+            with opened_for(workload, progress) as opened:
+                run = LegacyRun(script.kind, workload, opened, clock, processes, progress)
                 for note in run.notes:
                     run.note(f"note: {note}")
                 script.measure(run)
@@ -134,7 +134,7 @@ def _run(script: Script, request: Request, report: Callable[[LegacyRun, str], No
         except Exception as error:
             progress.clear()
             if not is_out_of_memory(error):
-                told = author_error(workload.net, error) if workload else None
+                told = author_error(request.net, error) if workload else None
                 if told is None:
                     raise
                 raise told from None
@@ -154,17 +154,13 @@ def _too_large(request: Request, workload: Workload | None) -> OutOfDeviceMemory
     """Returns the error for a batch that did not fit, with the one to try. Frees the workload's input."""
     largest = request.options.batch_size // 2  # a CPU does not count its memory
     if workload is not None and workload.device.type == "cuda":
-        like = workload.input.to("meta")
         del workload.input
-        largest = largest_batch_to_try(workload.module, like, len(workload.net.input_size))
-    if largest < 1:
-        return too_large_a_sample(request.sample, "out of memory")
-    given = f"option -batch_size {request.options.batch_size}"
-    return OutOfDeviceMemoryError(f"{given}: out of memory; the largest batch to try is {largest}")
+        largest = largest_batch_to_try(request, workload.module)
+    return too_large(request, "out of memory", largest)
 
 
 @contextmanager
-def opened_for(workload: Workload, options: LegacyOptions, progress: Progress) -> Iterator[Opened]:
+def opened_for(workload: Workload, progress: Progress) -> Iterator[Opened]:
     """Opens the kernels of ``workload``; ``progress`` says for which layer they are being timed.
 
     What the CPU engine cannot run PyTorch's autograd does, but raises UserError where --backend asked for
@@ -174,13 +170,13 @@ def opened_for(workload: Workload, options: LegacyOptions, progress: Progress) -
     def told(layer: int, layers: int) -> None:
         progress.detail("timing kernels, once per machine and shape: layer", layer, layers)
 
+    request, options = workload.request, workload.request.options
     asked = options.backend is not None
     try:
-        with open_kernels(
-            workload.backend,
+        with open_training(
+            request.backend,
             workload.module,
             workload.input,
-            training=True,
             autograd_instead=not asked,
             tuning=options.tuning,
             tuning_seconds=options.tuning_seconds,
@@ -188,13 +184,13 @@ def opened_for(workload: Workload, options: LegacyOptions, progress: Progress) -
         ) as opened:
             yield opened
     except UnsupportedError as error:
-        raise UserError(f"option --backend {workload.backend.name}: {error}") from None
+        raise UserError(f"option --backend {request.backend.name}: {error}") from None
 
 
 def _report_run(outputs: Outputs, run: LegacyRun, status: str) -> None:
     run.progress.clear()
     result = run.result(status)
-    found = environment_of(run.workload.device, run.workload.backend) if "json" in outputs else {}
+    found = environment_of(run.workload.device, run.workload.request.backend) if "json" in outputs else {}
     _report(outputs, result.as_dict(found), result.summary_lines())
 
 

@@ -83,13 +83,6 @@ def started_by_torchrun() -> bool:
     return all(name in os.environ for name in _VARIABLES) and int(os.environ["WORLD_SIZE"]) > 1
 
 
-def own_gpu(first: int) -> int:
-    """Returns the number of this process's GPU: ``first`` alone, and those after it for the others that
-    torchrun started on this machine.
-    """
-    return first + int(os.environ["LOCAL_RANK"]) if started_by_torchrun() else first
-
-
 def join(cuda: bool) -> Processes:
     """Joins the processes that torchrun started: nccl with ``cuda``, else gloo. Alone without torchrun.
 

@@ -13,7 +13,7 @@ from convnet_benchmarks.workload.backends import UnsupportedError
 from convnet_benchmarks.workload.check_runs import check_runs
 from convnet_benchmarks.workload.devices import device_type, open_device
 from convnet_benchmarks.workload.inputs import build_for_inference, sample_batch, to_device
-from convnet_benchmarks.workload.kernels import open_kernels, phase_steps
+from convnet_benchmarks.workload.kernels import open_inference, open_training, phase_steps
 from convnet_benchmarks.workload.ran import Ran, ran_on
 from nets import registry
 
@@ -81,7 +81,8 @@ def open_point(point: Point, *, drawn: bool = True) -> Iterator[PointWorkload]:
         if net.own_parameters:
             check_runs(net, module, input, "option --nets")
         module.train(training)
-        with open_kernels(backend, module, input, training=training) as opened:
+        opener = open_training if training else open_inference
+        with opener(backend, module, input) as opened:
             phases = phase_steps(opened.phases, input) if training and opened.phases else {}
             clock = device_clock(device, cold_cache=point.cold_cache)
             shape, cold = tuple(input.shape), point.cold_cache

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor, nn
 
-    from nets.engine import Report
+    from nets.engine import EnginePhases, Report
+    from nets.gpu_engine import GpuPhases
     from nets.phases import Phases
 
 
@@ -40,69 +41,126 @@ class Opened:
 
 
 @contextlib.contextmanager
-def open_kernels(
+def open_training(
     backend: Backend,
     module: "nn.Module",
     input: "Tensor",
     *,
-    training: bool,
     autograd_instead: bool = False,
     tuning: str = "thorough",
     tuning_seconds: float | None = None,
     told: Callable[[int, int], None] | None = None,
 ) -> Iterator[Opened]:
-    """Makes ``module`` ready to run on ``input`` with the kernels of ``backend``.
+    """Makes the three phases of ``module`` ready to run on ``input`` with the kernels of ``backend``.
 
     The module keeps its mode, and gets the backend's memory layout. While this is open, PyTorch's switches
     are the backend's. Raises UnsupportedError where the backend cannot run the net; with
     ``autograd_instead``, PyTorch's autograd runs what the CPU engine cannot, and the note says why.
-    ``tuning``, ``tuning_seconds`` and ``told`` are about the CPU engine's choice of kernels, as in
+    ``tuning``, ``tuning_seconds`` and ``told`` are about the choice of kernels, as in
     ``nets.engine.compile``.
     """
-    note = ""
     if backend.runtime:
-        if training:
-            raise UnsupportedError(f"backend {backend.name} runs inference only")
-        yield Opened(open_runtime(backend, module, input))
-        return
-    if backend.engine and input.device.type == "cuda":
-        yield from _on_gpu_engine(backend, module, input, training, tuning_seconds, told)
+        raise UnsupportedError(f"backend {backend.name} runs inference only")
+    note = ""
+    if backend.engine and input.is_cuda:
+        with _gpu_engine(backend, module, input, False, tuning_seconds, told) as gpu_phases:
+            infer = partial(gpu_phases.infer, input)
+            yield Opened(infer, gpu_phases, gpu_phases.report(), gpu_phases.captured)
         return
     if backend.engine:
-        import nets.engine
-
         try:
-            shape = tuple(input.shape)
-            phases = nets.engine.compile(
-                module,
-                shape,
-                backend.engine,
-                input.dtype,
-                tuning=tuning,
-                tuning_seconds=tuning_seconds,
-                told=told,
-                inference=not training,
-                fuse_layers=backend.fuses,
-                bf16x3=backend.bf16x3,
-            )
-        except (nets.engine.CompileError, ValueError) as error:
+            phases = _compiled(backend, module, input, False, tuning, tuning_seconds, told)
+        except UnsupportedError as error:
             if not autograd_instead:
-                raise UnsupportedError(f"the CPU engine cannot run this net: {error}") from None
-            note = f"PyTorch's autograd runs this net, because the CPU engine cannot: {error}"
+                raise
+            note = f"{error}; PyTorch's autograd runs it instead"
         else:
             with phases:
-                runs = phases if training else None
                 infer = partial(phases.updateOutput, input)
-                yield Opened(infer, runs, phases.report(), timed_engine=phases.timed_report)
+                yield Opened(infer, phases, phases.report(), timed_engine=phases.timed_report)
             return
+    if backend.compiled or backend.graph:
+        what = "torch.compile" if backend.compiled else "a CUDA graph"
+        raise UnsupportedError(f"{what} joins the phases of training; it is measured in inference only")
     input = laid_out(backend, module, input)
-    if input.is_cuda and training:
+    if input.is_cuda:
         _start_autograd(input.device)
-    with framework_switches(backend):
-        if training:
-            yield from _on_autograd(backend, module, input, note)
-        else:
-            yield _inference(backend, module, input)
+    from nets.phases import AutogradPhases
+
+    with framework_switches(backend), AutogradPhases(module) as autograd:
+        yield Opened(partial(autograd.updateOutput, input), autograd, note=note)
+
+
+@contextlib.contextmanager
+def open_inference(backend: Backend, module: "nn.Module", input: "Tensor") -> Iterator[Opened]:
+    """Makes a forward pass of ``module`` ready to run, as ``open_training`` does its three phases."""
+    if backend.runtime:
+        yield Opened(open_runtime(backend, module, input))
+    elif backend.engine and input.is_cuda:
+        with _gpu_engine(backend, module, input, True) as gpu_phases:
+            yield Opened(partial(gpu_phases.infer, input), None, gpu_phases.report(), gpu_phases.captured)
+    elif backend.engine:
+        with _compiled(backend, module, input, True) as phases:
+            infer = partial(phases.updateOutput, input)
+            yield Opened(infer, None, phases.report(), timed_engine=phases.timed_report)
+    else:
+        input = laid_out(backend, module, input)
+        with framework_switches(backend):
+            yield Opened(_inference(backend, module, input))
+
+
+def _compiled(
+    backend: Backend,
+    module: "nn.Module",
+    input: "Tensor",
+    inference: bool,
+    tuning: str = "thorough",
+    tuning_seconds: float | None = None,
+    told: Callable[[int, int], None] | None = None,
+) -> "EnginePhases":
+    """Returns the net on the CPU engine; raises UnsupportedError where that cannot run it."""
+    import nets.engine
+
+    try:
+        return nets.engine.compile(
+            module,
+            tuple(input.shape),
+            backend.engine,
+            input.dtype,
+            tuning=tuning,
+            tuning_seconds=tuning_seconds,
+            told=told,
+            inference=inference,
+            fuse_layers=backend.fuses,
+            bf16x3=backend.bf16x3,
+        )
+    except (nets.engine.CompileError, ValueError) as error:
+        raise UnsupportedError(f"the CPU engine cannot run this net: {error}") from None
+
+
+@contextlib.contextmanager
+def _gpu_engine(
+    backend: Backend,
+    module: "nn.Module",
+    input: "Tensor",
+    inference: bool,
+    tuning_seconds: float | None = None,
+    told: Callable[[int, int], None] | None = None,
+) -> "Iterator[GpuPhases]":
+    import nets.gpu_engine
+
+    with (
+        framework_switches(backend),
+        nets.gpu_engine.compile(
+            module,
+            input,
+            experimental=backend.experimental,
+            inference=inference,
+            tuning_seconds=tuning_seconds,
+            told=told,
+        ) as phases,
+    ):
+        yield phases
 
 
 def laid_out(backend: Backend, module: "nn.Module", input: "Tensor") -> "Tensor":
@@ -143,41 +201,6 @@ def phase_steps(phases: "Phases", input: "Tensor") -> dict[str, Callable[[], obj
     }
 
 
-def _on_gpu_engine(
-    backend: Backend,
-    module: "nn.Module",
-    input: "Tensor",
-    training: bool,
-    tuning_seconds: float | None,
-    told: Callable[[int, int], None] | None,
-) -> Iterator[Opened]:
-    import nets.gpu_engine
-
-    with (
-        framework_switches(backend),
-        nets.gpu_engine.compile(
-            module,
-            input,
-            experimental=backend.experimental,
-            inference=not training,
-            tuning_seconds=tuning_seconds,
-            told=told,
-        ) as phases,
-    ):
-        infer = partial(phases.infer, input)
-        yield Opened(infer, phases if training else None, phases.report(), phases.captured)
-
-
-def _on_autograd(backend: Backend, module: "nn.Module", input: "Tensor", note: str) -> Iterator[Opened]:
-    from nets.phases import AutogradPhases
-
-    if backend.compiled or backend.graph:
-        what = "torch.compile" if backend.compiled else "a CUDA graph"
-        raise UnsupportedError(f"{what} joins the phases of training; it is measured in inference only")
-    with AutogradPhases(module) as phases:
-        yield Opened(lambda: phases.updateOutput(input), phases, note=note)
-
-
 def _start_autograd(device: "torch.device") -> None:
     """Lets PyTorch's thread for backward passes meet the GPU in a small operation.
 
@@ -188,12 +211,12 @@ def _start_autograd(device: "torch.device") -> None:
     torch.ones(1, device=device, requires_grad=True).add(1).backward()
 
 
-def _inference(backend: Backend, module: "nn.Module", input: "Tensor") -> Opened:
+def _inference(backend: Backend, module: "nn.Module", input: "Tensor") -> Callable[[], Any]:
     import torch
 
     run: Callable[..., Any] = module
     if backend.graph:
-        return Opened(_captured(module, input))
+        return _captured(module, input)
     if backend.compiled:
         _check_compiler()
         run = torch.compile(module)
@@ -202,7 +225,7 @@ def _inference(backend: Backend, module: "nn.Module", input: "Tensor") -> Opened
         with torch.inference_mode():
             return run(input)
 
-    return Opened(infer)
+    return infer
 
 
 def _captured(module: "nn.Module", input: "Tensor") -> Callable[[], Any]:

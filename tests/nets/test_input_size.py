@@ -5,16 +5,16 @@ import torch
 from torch import nn
 
 from nets import registry
-from nets.input_size import activation_elements, failing_layer, smallest_accepted
+from nets.input_size import smallest_accepted, trial
 from nets.modules.torch7 import View
 
 NET = nn.Sequential(nn.Conv2d(3, 4, 5), nn.MaxPool2d(2), nn.Conv2d(4, 2, 3)).to("meta")
 
 
 def test_the_failing_layer_and_what_it_got() -> None:
-    assert failing_layer(NET, (1, 3, 10, 10)) is None
-    assert failing_layer(NET, (1, 3, 9, 8)) == ("2", (1, 4, 2, 2))
-    assert failing_layer(NET, (3, 4, 20)) == ("0", (3, 4, 20))
+    assert trial(NET, (1, 3, 10, 10)).refused is None
+    assert trial(NET, (1, 3, 9, 8)).refused == ("2", (1, 4, 2, 2))
+    assert trial(NET, (3, 4, 20)).refused == ("0", (3, 4, 20))
 
 
 @pytest.mark.parametrize("dimension", [2, 3])
@@ -26,7 +26,7 @@ def test_the_smallest_size_is_accepted_and_one_less_is_not(dimension: int) -> No
 
 
 def test_activations_are_counted_per_sample() -> None:
-    one, two = (activation_elements(NET, (batch, 3, 12, 12)) for batch in (1, 2))
+    one, two = (trial(NET, (batch, 3, 12, 12)).kept for batch in (1, 2))
     assert one == 3 * 12 * 12 + 4 * 8 * 8 + 4 * 4 * 4 + 2 * 2 * 2
     assert two == 2 * one
 
@@ -37,9 +37,9 @@ def test_every_nets_own_size_is_accepted(name: str) -> None:
     net = registry.find(name)
     module = registry.on_meta(net)
     dtype = torch.int64 if net.tokens else torch.float32
-    assert failing_layer(module, (2, *net.input_size), dtype) is None
+    assert trial(module, (2, *net.input_size), dtype).refused is None
     if net.unbatched:
-        assert failing_layer(module, net.input_size) is None
+        assert trial(module, net.input_size).refused is None
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from benchmarks.gpu.checks.command import run
 from benchmarks.gpu.checks.decisions import Decisions, decided, differing, norms_apart, recorded
 from convnet_benchmarks.workload.backends import GPU_SWITCHES
 from convnet_benchmarks.workload.inputs import sample_batch
-from convnet_benchmarks.workload.kernels import open_kernels
+from convnet_benchmarks.workload.kernels import open_training
 from nets import registry
 
 _NETS = ("alexnet_owt", "overfeat_accurate", "vgg_a", "overfeat_fast", "googlenet")
@@ -73,7 +73,7 @@ def _computed(module: nn.Module, input: Tensor, backend: str, decisions: Decisio
     run = _Run({f"parameter {name}": one.detach().cpu() for name, one in module.named_parameters()})
     with (
         decided(module, decisions or Decisions()),
-        open_kernels(GPU_SWITCHES[backend], module, input, training=True) as opened,
+        open_training(GPU_SWITCHES[backend], module, input) as opened,
     ):
         phases = opened.phases
         assert phases is not None

@@ -12,7 +12,7 @@ from convnet_benchmarks.commands.flops.roofline import measure_roofs
 from convnet_benchmarks.timing.loops import Settling, device_clock, run_until_settled, warm_up
 from convnet_benchmarks.workload.backends import GPU_SWITCHES
 from convnet_benchmarks.workload.inputs import sample_batch, to_device
-from convnet_benchmarks.workload.kernels import framework_switches, open_kernels, phase_steps
+from convnet_benchmarks.workload.kernels import framework_switches, open_training, phase_steps
 from convnet_benchmarks.workload.operations.counting import count_forward
 from nets import registry
 
@@ -48,7 +48,7 @@ def measure(small: bool) -> Iterator[dict[str, Any]]:
             module, input = copy.deepcopy(made).to(device, dtype), to_device(drawn, device, dtype)
             count = count_forward(registry.on_meta(net), torch.empty(drawn.shape, device="meta"))
             operations = _PASSES_OF_OPERATIONS * sum(layer.formula.total for layer in count.layers)
-            with open_kernels(backend, module, input, training=True) as opened:
+            with open_training(backend, module, input) as opened:
                 assert opened.phases is not None
                 steps = phase_steps(opened.phases, input)
 

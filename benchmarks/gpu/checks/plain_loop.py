@@ -18,7 +18,7 @@ from benchmarks.gpu.checks.command import run
 from convnet_benchmarks.timing.loops import device_clock, run_loop, warm_up
 from convnet_benchmarks.workload.backends import BACKENDS, GPU_SWITCHES
 from convnet_benchmarks.workload.inputs import sample_batch
-from convnet_benchmarks.workload.kernels import framework_switches, open_kernels
+from convnet_benchmarks.workload.kernels import framework_switches, open_training
 from nets import registry
 
 _NETS = {"alexnet_owt": 128, "overfeat_fast": 128, "vgg_a": 64, "googlenet": 128}
@@ -77,7 +77,7 @@ def _compare(name: str, batch: int) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _three_phases(backend: Any, module: nn.Module, input: torch.Tensor) -> Iterator[Callable[[], None]]:
-    with open_kernels(backend, module, input, training=True) as opened:
+    with open_training(backend, module, input) as opened:
         phases = opened.phases
         assert phases is not None
         phases.zeroGradParameters()

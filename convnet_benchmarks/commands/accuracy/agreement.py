@@ -9,7 +9,7 @@ from convnet_benchmarks.commands.accuracy.examples import Examples, check_labels
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.options.nets import one_line_errors
 from convnet_benchmarks.workload.backends import UnsupportedError
-from convnet_benchmarks.workload.kernels import open_kernels
+from convnet_benchmarks.workload.kernels import open_inference
 from convnet_benchmarks.workload.variants import Variant
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def answer(
     # One input for all batches: a backend is opened for it. A last, smaller batch leaves old images behind.
     input = torch.zeros(shape, device=device, dtype=dtype).contiguous(memory_format=layout)
     try:
-        with open_kernels(variant.backend, own, input, training=False) as opened:
+        with open_inference(variant.backend, own, input) as opened:
             for start in range(0, len(examples), batch_size):
                 progress.start(f"{variant.name}: {start} of {len(examples)} examples")
                 positions = range(start, min(start + batch_size, len(examples)))

@@ -11,7 +11,7 @@ from convnet_benchmarks.timing.conditions import watched
 from convnet_benchmarks.timing.loops import Clock, Watch, device_clock, run_loop, warm_up, watched_loop
 from convnet_benchmarks.workload.backends import BACKENDS, Backend, UnsupportedError
 from convnet_benchmarks.workload.inputs import sample_batch, to_device
-from convnet_benchmarks.workload.kernels import framework_switches, laid_out, open_kernels
+from convnet_benchmarks.workload.kernels import framework_switches, laid_out, open_inference
 from convnet_benchmarks.workload.ran import ran_on
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def _as_graphs(
     from convnet_benchmarks.timing.phases import layers_alone
 
     def graph_ms(module: "nn.Module", input: "torch.Tensor", watch: Watch | None = None) -> float:
-        with open_kernels(BACKENDS[request["backend"]], module, input, training=False) as opened:
+        with open_inference(BACKENDS[request["backend"]], module, input) as opened:
             warm_up(opened.infer, clock)
             samples = [
                 watched_loop(opened.infer, 1, clock, watch).samples_ms[0] for _ in range(request["passes"])

@@ -11,6 +11,7 @@ import nets.engine
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.legacy import backends
 from convnet_benchmarks.legacy.options import BenchmarkOptions, parse
+from convnet_benchmarks.legacy.request import Request
 from convnet_benchmarks.legacy.script import opened_for
 from convnet_benchmarks.legacy.workload import Workload
 from convnet_benchmarks.progress import Progress
@@ -33,8 +34,8 @@ def opened(module: nn.Module, *arguments: str) -> AbstractContextManager[Opened]
     input, backend, device = torch.randn(4, 16, 12, 12), backends.choose(options), torch.device("cpu")
     net = Net("half", Half, (16, 12, 12), "this test")
     ran = ran_on(net, tuple(input.shape), backend.name, "float32", device)
-    workload = Workload(net, module, input, device, backend, ran, "")
-    return opened_for(workload, options, Progress(1, shown=False))
+    request = Request(options, net, backend, tuple(input.shape))
+    return opened_for(Workload(request, module, input, device, ran, ""), Progress(1, shown=False))
 
 
 def test_thorough_tuning_has_cudnn_try_more_kernels() -> None:

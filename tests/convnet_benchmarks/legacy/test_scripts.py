@@ -197,7 +197,8 @@ def test_a_format_the_engine_has_not_is_run_by_autograd_and_said() -> None:
     arguments = ("-iter", "1", "--net", "recognize_digits", "--dtype", "float16")
     done = run_python("benchmark.py", *arguments)
     assert done.returncode == 0, done.stderr
-    assert "PyTorch's autograd runs this net, because the CPU engine cannot" in done.stderr
+    assert "note: the CPU engine cannot run this net: " in done.stderr
+    assert "; PyTorch's autograd runs it instead" in done.stderr
     assert "option --backend mm: " in one_line_failure(
         run_python("benchmark.py", *arguments, "--backend", "mm")
     )

@@ -15,7 +15,7 @@ from convnet_benchmarks.points.measure import measure
 from convnet_benchmarks.points.point import Point
 from convnet_benchmarks.timing.loops import Settling
 from convnet_benchmarks.workload.backends import BACKENDS, LEGACY_BACKENDS, UnsupportedError
-from convnet_benchmarks.workload.kernels import open_kernels
+from convnet_benchmarks.workload.kernels import open_inference
 
 RUNTIMES = ("onnxruntime", "onnxruntime-unfused", "openvino")
 
@@ -61,7 +61,7 @@ def test_the_outputs_are_pytorchs(name: str, make: Callable[[], nn.Module]) -> N
         return  # the engine's plans have one result
     module = make()
     input = torch.randn(4, 3, 8, 8)
-    with open_kernels(BACKENDS[name], module, input, training=False) as opened:
+    with open_inference(BACKENDS[name], module, input) as opened:
         for _ in range(2):
             input.normal_()  # what the input holds when it runs counts
             with torch.no_grad():
@@ -89,7 +89,7 @@ def test_what_a_library_cannot_run(
     pytest.importorskip(BACKENDS[name].runtime)
     input = torch.zeros(2, 3, 8, 8, dtype=next(module.parameters(), torch.ones(1)).dtype)
     with pytest.raises(UnsupportedError, match=message) as caught, torch.no_grad():
-        open_kernels(BACKENDS[name], module, input, training=False).__enter__()
+        open_inference(BACKENDS[name], module, input).__enter__()
     assert "\n" not in str(caught.value)
     assert capsys.readouterr().out == ""  # PyTorch prints the whole graph
 

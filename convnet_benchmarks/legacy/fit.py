@@ -1,0 +1,90 @@
+"""Whether an input fits a net of the registry and the memory, found out before either is made."""
+
+import math
+from typing import TYPE_CHECKING
+
+from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.legacy.out_of_memory import gpu_memory, too_large
+from convnet_benchmarks.legacy.request import Request
+from convnet_benchmarks.workload.devices import CPU
+from convnet_benchmarks.workload.memory import available_bytes
+from convnet_benchmarks.workload.nets import by
+from nets import registry
+from nets.net import IMAGENET
+from nets.registry import parameter_count
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+# No net keeps a thousand times an image, its own or ImageNet's; most batches need no closer look.
+_MOST_KEPT = 1000
+
+
+def memory_missing(request: Request, on_meta: "nn.Module", device: "torch.device") -> str:
+    """Returns how much memory the input needs and there is; empty where it may fit.
+
+    ``on_meta``: the net on the meta device. Raises UserError where it does not accept the input, and
+    OutOfDeviceMemoryError for a batch that cannot fit on a CPU: the system would kill the process for it.
+    """
+    import torch
+
+    net, shape = request.net, request.input_shape
+    bytes_each = getattr(torch, request.options.dtype).itemsize
+    available = available_bytes() if device.type == CPU else gpu_memory(device)
+    most = _MOST_KEPT * max(math.prod(shape), request.samples * math.prod(IMAGENET)) * bytes_each
+    small = available is None or most < available
+    if small and request.sample == registry.NETS[net.name].input_size:
+        return ""  # known to fit; a closer look loads a second of modules
+    from nets.input_size import trial
+
+    found = trial(on_meta, shape, torch.int64 if net.tokens else torch.float32)
+    if found.refused is not None:
+        raise _refused(request, on_meta, *found.refused)
+    fixed = 2 * parameter_count(on_meta) * bytes_each  # the parameters and their gradients
+    kept = found.kept * bytes_each
+    if available is None or fixed + kept <= available:
+        return ""
+    each = kept // request.samples
+    largest = max(0, (available - fixed) // each)
+    needed = fixed + (kept if largest else each)
+    missing = (
+        f"needs at least {needed / 2**30:.1f} GiB of memory and {available / 2**30:.1f} GiB are available"
+    )
+    if device.type == CPU:
+        raise too_large(request, missing, largest)
+    return missing
+
+
+def _refused(request: Request, on_meta: "nn.Module", name: str, got: tuple[int, ...]) -> UserError:
+    """Returns the error for an input that makes layer ``name`` refuse what it ``got``."""
+    from nets.torch7.printing import torch7_path, torch7_string
+
+    net, shape = request.net, request.input_shape
+    own = registry.NETS[net.name].input_size
+    layer = torch7_string(on_meta.get_submodule(name)).partition(" {")[0]
+    where = f"layer {torch7_path(name)} {layer} gets {by(got)}"
+    if request.options.input_size is not None:
+        problem = f"{net.name} does not accept {by(request.sample)}: {where}"
+        return UserError(f"option --input-size: {problem}; the net's own size is {by(own)}")
+    problem = f"{net.name} does not accept {shape[-2]}x{shape[-1]}: {where}"
+    return UserError(f"option -x, -y: {problem}; {_advice(on_meta, shape, own)}")
+
+
+def _advice(on_meta: "nn.Module", shape: tuple[int, ...], size: tuple[int, ...]) -> str:
+    """Returns what -x and -y could be instead of those in ``shape``, for a net whose own size is ``size``."""
+    from nets.input_size import smallest_accepted, trial
+
+    # Each side is tried with the other at the net's own size, so that both are named when both are wrong.
+    own = (*shape[:-2], *size[1:])
+    advice = []
+    for option, dimension in (("-x", len(shape) - 2), ("-y", len(shape) - 1)):
+        given = (*own[:dimension], shape[dimension], *own[dimension + 1 :])
+        if trial(on_meta, given).refused is None:
+            continue
+        smallest = smallest_accepted(on_meta, own, dimension, own[dimension])
+        if smallest is not None and shape[dimension] < smallest:
+            advice.append(f"the smallest {option} is {smallest}")
+        else:
+            advice.append(f"the net's own {option} is {own[dimension]}")
+    return ", ".join(advice)
