@@ -201,6 +201,9 @@ class Device:
         finally:
             self._stream = before
 
+    def is_current_stream_capturing(self) -> bool:
+        return self._placement.recorded is not None
+
     @contextlib.contextmanager
     def graph(self, graph: Graph, pool: Any = None, stream: Any = None) -> Iterator[None]:
         assert self._placement.recorded is None, "a graph is being captured"
