@@ -1,8 +1,8 @@
 """Compares the CPU engine with stock PyTorch and, if given, real Torch7: time per phase, and memory.
 
-    python benchmarks/cpu_engine.py --net overfeat_accurate --batch 1 8 64 --torch7 "th benchmark.lua"
-    python benchmarks/cpu_engine.py --net alexnet vgg_a googlenet resnet50_v1 --batch 1 16 64
-    python benchmarks/cpu_engine.py --net vgg_a --batch 64 --rounds 5 --minutes 4 --peers stock-best auto
+    python -m benchmarks.cpu_engine --net overfeat_accurate --batch 1 8 64 --torch7 "th benchmark.lua"
+    python -m benchmarks.cpu_engine --net alexnet vgg_a googlenet resnet50_v1 --batch 1 16 64
+    python -m benchmarks.cpu_engine --net vgg_a --batch 64 --rounds 5 --minutes 4 --peers stock-best auto
 
 Every peer runs in a process of its own that is alone in memory: it starts, runs some rounds of the three
 phases and ends, then the next peer does. The peers take turns, so that all of them meet the same machine.
@@ -28,13 +28,13 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
+from benchmarks import performance
+from convnet_benchmarks.tables import Column, Table
 from nets.registry import NETS
 
 PHASES = ("updateOutput", "updateGradInput", "accGradParameters")
@@ -53,14 +53,13 @@ def main() -> int:
             for result in compare(net, batch, options):
                 write_json(options.json, [*results, result])
             results.append(result)
-            print("\n".join(table(result)), flush=True)
+            print("\n".join(summary(result)), file=sys.stderr, flush=True)
+    performance.report("cpu_engine", table(results), options)
     return 0
 
 
 def parse_options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = performance.parser("cpu_engine", __doc__)
     parser.add_argument("--net", nargs="+", choices=NETS, default=["overfeat_accurate"], metavar="NET")
     parser.add_argument("--batch", nargs="+", type=positive, default=[1, 8, 64])
     parser.add_argument("--peers", nargs="+", choices=PEERS, default=list(PEERS[:-1]))
@@ -164,7 +163,19 @@ def add_sample(by_phase: list[list[float]], times: list[float]) -> None:
         known.append(value)
 
 
-def table(result: dict[str, object]) -> list[str]:
+def table(results: Sequence[dict[str, Any]]) -> Table:
+    """Returns a row for each net, batch and peer."""
+    columns = [Column("net"), Column("batch"), Column("peer")]
+    columns += [Column(name, "ms per image", digits=3) for name in (*PHASES, "total")]
+    made = Table("", [*columns, Column("peak", "MiB")])
+    for result in results:
+        for peer, parts in result["ms_per_image"].items():
+            peak = result["facts"].get(peer, {}).get("peak_mib")
+            made.rows.append([result["net"], result["batch"], peer, *parts, sum(parts), peak])
+    return made
+
+
+def summary(result: dict[str, object]) -> list[str]:
     medians: dict[str, list[float]] = result["ms_per_image"]  # type: ignore[assignment]
     facts: dict[str, dict[str, object]] = result["facts"]  # type: ignore[assignment]
     totals = {peer: sum(parts) for peer, parts in medians.items()}

@@ -1,6 +1,6 @@
 """Measures the error of the CPU engine's algorithms against float64, next to stock PyTorch's in float32.
 
-    python benchmarks/cpu_engine_accuracy.py [--batch 2] [--json FILE]
+    python -m benchmarks.cpu_engine_accuracy [--batch 2] [--json FILE]
 
 Every algorithm gets the same inputs for a layer: inputs as a ReLU leaves them, weights as Torch7 initialises
 them, normal gradients. The output is the largest error relative to the largest value, for output / input
@@ -8,13 +8,12 @@ gradient / weight gradient. For a whole net such figures mean little, because ne
 flip in any arithmetic.
 """
 
-import argparse
 import json
 import math
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from benchmarks import command_line
 
 Pair = int | tuple[int, int]  # one number for rows and columns, or two
 Geometry = tuple[int, int, int, Pair, int, Pair]
@@ -35,9 +34,7 @@ LAYERS: dict[str, Geometry] = {
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command_line.parser("cpu_engine_accuracy", __doc__)
     parser.add_argument("--batch", type=int, default=2)
     parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32")
     parser.add_argument("--json", metavar="FILE", help="writes every figure to FILE")

@@ -1,6 +1,6 @@
 """Compares inference on a CPU, in one process: the engine, PyTorch, ONNX Runtime and OpenVINO.
 
-    python benchmarks/cpu_inference.py [--nets resnet50_v1 ...] [--batch 1 16] [--threads 2] [--rounds 15]
+    python -m benchmarks.cpu_inference [--nets resnet50_v1 ...] [--batch 1 16] [--threads 2] [--rounds 15]
 
 Every peer runs the same net (its running statistics set) on the same input. The peers take turns, each for a
 tenth of a second or one pass; the figures are medians over all rounds in ms per image, the error is the
@@ -9,18 +9,17 @@ machine that is never quiet, ``--threads 1 --clock cpu`` shows the CPU time of o
 hardly change.
 """
 
-import argparse
 import contextlib
 import copy
 import statistics
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
+from itertools import product
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
+from benchmarks import performance
+from convnet_benchmarks.tables import Column, Table
 from convnet_benchmarks.workload.backends import BACKENDS
 from nets import registry
 
@@ -30,9 +29,7 @@ TURN = 0.1  # seconds
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = performance.parser("cpu_inference", __doc__)
     parser.add_argument("--nets", nargs="+", choices=registry.NETS, default=NETS, metavar="NET")
     parser.add_argument("--batch", type=int, nargs="+", default=[1, 16])
     parser.add_argument(
@@ -48,19 +45,28 @@ def main() -> None:
     parser.add_argument("--clock", choices=("wall", "cpu"), default="wall")
     options = parser.parse_args()
     clock = time.perf_counter if options.clock == "wall" else time.process_time
+    columns = [
+        Column("net"),
+        Column("batch"),
+        *(Column(peer, "ms per image", digits=3) for peer in options.peers),
+    ]
+    columns += [
+        Column(f"best of the others / {options.peers[0]}", digits=3),
+        Column("largest error", digits=1),
+    ]
+    table = Table("", columns)
     speed_ups = []
-    for net in options.nets:
-        for batch in options.batch:
-            found = compare(net, batch, options.peers, options.threads, options.rounds, clock)
-            ours, *others = (ms for ms, _ in found.values())
-            cells = ", ".join(f"{peer} {ms:.2f} (error {error:.0e})" for peer, (ms, error) in found.items())
-            told = ""
-            if others:
-                speed_ups.append(min(others) / ours)
-                told = f"; best of the others / {options.peers[0]}: {speed_ups[-1]:.2f}"
-            print(f"{net}, batch {batch}, ms/image: {cells}{told}", flush=True)
+    for net, batch in product(options.nets, options.batch):
+        found = compare(net, batch, options.peers, options.threads, options.rounds, clock)
+        ours, *others = (ms for ms, _ in found.values())
+        speed_up = min(others) / ours if others else None
+        speed_ups += [speed_up] if speed_up else []
+        worst = max(error for _, error in found.values())
+        table.rows.append([net, batch, *(ms for ms, _ in found.values()), speed_up, worst])
+        print(*table.texts()[-1], sep="\t", file=sys.stderr, flush=True)
     if speed_ups:
-        print(f"geometric mean: {statistics.geometric_mean(speed_ups):.2f}")
+        table.notes.append(f"Geometric mean: {statistics.geometric_mean(speed_ups):.2f}.")
+    performance.report("cpu_inference", table, options)
 
 
 def compare(

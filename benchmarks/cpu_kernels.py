@@ -1,33 +1,29 @@
 """Times every kernel of the CPU engine on one convolution, with and without a C compiler.
 
-    python benchmarks/cpu_kernels.py --channels 64 64 --size 56 --kernel 3 --padding 1 --batch 16
+    python -m benchmarks.cpu_kernels --channels 64 64 --size 56 --kernel 3 --padding 1 --batch 16
 
 For each phase it prints the median time of interleaved runs, and the GFLOP/s a direct convolution would need
 to be as fast (above the machine's peak for algorithms that save multiplications). Winograd and FFT marked *
 run as they do without a compiler, on PyTorch's operators alone.
 """
 
-import argparse
 import contextlib
 import os
 import statistics
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 from unittest import mock
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from benchmarks import command_line
 
 if TYPE_CHECKING:
     from nets.engine.shapes import ConvolutionShape
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command_line.parser("cpu_kernels", __doc__)
     parser.add_argument("--channels", type=int, nargs=2, default=(64, 64), metavar=("IN", "OUT"))
     parser.add_argument("--size", type=int, default=56, help="height and width of the input")
     parser.add_argument("--kernel", type=int, default=3)

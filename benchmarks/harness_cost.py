@@ -4,10 +4,9 @@ A net of 50 tiny layers (25 convolutions of 8 planes with their ReLUs) makes the
 any cost per layer shows. Both sides run in one process, taking turns pass by pass; the figure is the ratio of
 the medians of each phase.
 
-    python benchmarks/harness_cost.py [--size 16] [--batch-size 4] [--pairs 400]
+    python -m benchmarks.harness_cost [--size 16] [--batch-size 4] [--pairs 400]
 """
 
-import argparse
 import copy
 import statistics
 import time
@@ -18,6 +17,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.graph import get_gradient_edge
 
+from benchmarks import performance
+from convnet_benchmarks.tables import Column, Table
 from convnet_benchmarks.timing.loops import HostClock, run_loop
 from nets.phases import AutogradPhases
 
@@ -67,9 +68,7 @@ def timed(work: Callable[[], object]) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = performance.parser("harness_cost", __doc__)
     parser.add_argument("--size", type=int, default=16)
     parser.add_argument("--batch-size", type=int, default=4)
     parser.add_argument("--pairs", type=int, default=400)
@@ -109,15 +108,15 @@ def main() -> None:
                 seconds = {which: both[which]() for which in order}
                 if turn >= WARM_UP:
                     samples[name].append((seconds[0], seconds[1]))
-    print(f"{CONVOLUTIONS} convolutions and ReLUs on {'x'.join(map(str, input.shape))}")
-    totals = [0.0, 0.0]
-    for name, seconds_each in samples.items():
-        medians = [statistics.median(column) * 1e3 for column in zip(*seconds_each, strict=True)]
-        totals = [total + median for total, median in zip(totals, medians, strict=True)]
-        print(
-            f"{name:18} ours {medians[0]:.3f} ms, by hand {medians[1]:.3f} ms, {medians[0] / medians[1]:.3f}"
-        )
-    print(f"{'total':18} ours {totals[0]:.3f} ms, by hand {totals[1]:.3f} ms, {totals[0] / totals[1]:.3f}")
+    medians = {
+        name: [statistics.median(column) * 1e3 for column in zip(*seconds_each, strict=True)]
+        for name, seconds_each in samples.items()
+    }
+    medians["total"] = [sum(column) for column in zip(*medians.values(), strict=True)]
+    columns = [Column("phase"), Column("ours", "ms"), Column("by hand", "ms"), Column("ratio", digits=3)]
+    table = Table("", columns, [[name, *pair, pair[0] / pair[1]] for name, pair in medians.items()])
+    table.notes.append(f"{CONVOLUTIONS} convolutions and ReLUs on {'x'.join(map(str, input.shape))}.")
+    performance.report("harness_cost", table, options)
 
 
 if __name__ == "__main__":

@@ -1,18 +1,19 @@
 """Times the initialisation of a net: Torch7's generator on OverFeat accurate, 144.7 million numbers.
 
-    python benchmarks/initialisation.py [--runs 9] [--torch7 "COMMAND"]
+    python -m benchmarks.initialisation [--runs 9] [--torch7 "COMMAND"]
 
 COMMAND runs a Lua file under real Torch7 (``th``). If given, it draws as many numbers, and the two take
 turns, each in the conditions of a new process: memory fresh from the system, touched for the first time.
 """
 
-import argparse
 import statistics
 import subprocess
 import tempfile
 import time
 from pathlib import Path
 
+from benchmarks import performance
+from convnet_benchmarks.tables import Column, Table
 from nets import registry
 from nets.torch7.initialisation import initialise
 from nets.torch7.random import Generator
@@ -46,9 +47,7 @@ def theirs(command: str, numbers: int) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = performance.parser("initialisation", __doc__)
     parser.add_argument("--runs", type=int, default=9)
     parser.add_argument("--torch7", metavar="COMMAND")
     options = parser.parse_args()
@@ -58,11 +57,11 @@ def main() -> None:
         mine.append(ours())
         if options.torch7:
             others.append(theirs(options.torch7, numbers))
-    print(f"{numbers:,} parameters: {statistics.median(mine):.2f} s (fastest {min(mine):.2f} s)")
-    if others:
-        ratio = statistics.median(mine) / statistics.median(others)
-        print(f"Torch7: {statistics.median(others):.2f} s (fastest {min(others):.2f} s)")
-        print(f"ours / Torch7: {ratio:.2f}")
+    columns = [Column("program"), Column("median", "s", digits=3), Column("fastest", "s", digits=3)]
+    taken = {"convnet-benchmarks": mine, **({"Torch7": others} if others else {})}
+    table = Table("", columns, [[name, statistics.median(each), min(each)] for name, each in taken.items()])
+    table.notes.append(f"{numbers:,} parameters.")
+    performance.report("initialisation", table, options)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Compares benchmark.lua under our th with benchmark.py: the same net and kernels, interleaved.
 
-    python benchmarks/lua_benchmark.py --script benchmark.lua [--torch7 COMMAND] [--batch 1] [--rounds 9]
+    python -m benchmarks.lua_benchmark --script benchmark.lua [--torch7 COMMAND] [--batch 1] [--rounds 9]
 
 ``--script`` names the original benchmark.lua (Cadene/DeepRecipes), unmodified; COMMAND runs a Lua script
 under real Torch7. The first round, which may time kernels for the tuning file, is not counted. The output
@@ -8,14 +8,16 @@ shows the median of each line over the rounds, in milliseconds per sample, and t
 other's.
 """
 
-import argparse
 import shlex
 import statistics
 import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from benchmarks import performance
+from benchmarks.performance import ROOT
+from convnet_benchmarks.tables import Column, Table
+
 LINES = (":updateOutput():", ":updateGradInput():", ":accGradParameters():", ":TOTAL:")
 
 
@@ -29,9 +31,7 @@ def run(command: list[str]) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = performance.parser("lua_benchmark", __doc__)
     parser.add_argument("--script", type=Path, required=True, help="the original benchmark.lua")
     parser.add_argument("--torch7", help="a command that runs Lua scripts under real Torch7")
     parser.add_argument("--batch", type=int, default=1)
@@ -56,12 +56,13 @@ def main() -> None:
             if counted >= 0:
                 samples[name].append(figures)
     others = [name for name in commands if name != "th"]
-    header = "".join(f"{name:>14}" for name in commands) + "".join(f"{'th / ' + name:>20}" for name in others)
-    print(f"{'':24}{header}")
+    columns = [Column("line"), *(Column(name, "ms per sample") for name in commands)]
+    table = Table("", [*columns, *(Column(f"th / {name}", digits=3) for name in others)])
     for line in LINES:
         medians = {name: statistics.median(sample[line] for sample in samples[name]) for name in commands}
-        ratios = "".join(f"{medians['th'] / medians[name]:20.3f}" for name in others)
-        print(f"{line:24}" + "".join(f"{median:14.1f}" for median in medians.values()) + ratios)
+        ratios = [medians["th"] / medians[name] for name in others]
+        table.rows.append([line, *medians.values(), *ratios])
+    performance.report("lua_benchmark", table, options)
 
 
 if __name__ == "__main__":

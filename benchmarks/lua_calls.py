@@ -7,9 +7,8 @@ of its own on one thread. The two programs take turns; the output shows the medi
 microseconds of processor time (the collector's included), and the ratio of the medians.
 """
 
-import math
-
-from benchmarks.lua_in_turns import medians, options
+from benchmarks import performance
+from benchmarks.lua_in_turns import in_turns, medians, options
 
 SCRIPT = """
 require 'torch'
@@ -274,21 +273,9 @@ end
 
 
 def main() -> None:
-    given = options(__doc__, rounds=9)
+    given = options("lua_calls", __doc__, rounds=9)
     found = medians(SCRIPT, given.torch7, given.rounds)
-    heading = "".join(f"{name + ', us':>14}" for name in found)
-    print(f"{'':34}" + heading + ("  ratio" if given.torch7 else ""))
-    ratios = []
-    for what in found["th"]:
-        costs = [one[what] for one in found.values()]
-        row = f"{what:34}" + "".join(f"{cost:14.2f}" for cost in costs)
-        if len(costs) == 2:
-            ratios.append(costs[0] / costs[1])
-            row += f"{ratios[-1]:7.2f}"
-        print(row)
-    if ratios:
-        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-        print(f"{'geometric mean of the ratios':34}{mean:35.2f}")
+    performance.report("lua_calls", in_turns("us", found), given)
 
 
 if __name__ == "__main__":

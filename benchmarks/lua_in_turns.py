@@ -6,14 +6,16 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks import performance
+from convnet_benchmarks.tables import Cell, Column, Table
 
-def options(description: str, rounds: int) -> argparse.Namespace:
+
+def options(name: str, description: str | None, rounds: int) -> argparse.Namespace:
     """Parses ``torch7`` and ``rounds`` from the command line; ``rounds`` is the default number of rounds."""
-    parser = argparse.ArgumentParser(
-        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = performance.parser(name, description)
     parser.add_argument("--torch7", help="a command that runs Lua scripts under real Torch7")
     parser.add_argument("--rounds", type=int, default=rounds)
     return parser.parse_args()
@@ -38,6 +40,25 @@ def medians(source: str, torch7: str | None, rounds: int) -> dict[str, dict[str,
         name: {what: statistics.median(sample[what] for sample in taken) for what in taken[0]}
         for name, taken in samples.items()
     }
+
+
+def in_turns(unit: str, found: dict[str, dict[str, float]]) -> Table:
+    """Returns the medians as a table: a row for each name, with the ratio if there are two programs."""
+    both = len(found) == 2
+    columns = [
+        Column(""),
+        *(Column(name, unit) for name in found),
+        *([Column("ratio", digits=2)] if both else []),
+    ]
+    rows: list[Sequence[Cell]] = []
+    for what in found["th"]:
+        costs = [one[what] for one in found.values()]
+        rows.append([what, *costs, *([costs[0] / costs[1]] if both else [])])
+    table = Table("", columns, rows)
+    if both:
+        mean = statistics.geometric_mean([float(row[-1] or 0) for row in rows])
+        table.notes.append(f"Geometric mean of the {len(rows)} ratios: {mean:.2f}.")
+    return table
 
 
 def _run(command: list[str], script: Path) -> dict[str, float]:

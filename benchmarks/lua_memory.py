@@ -7,9 +7,11 @@ medians in MB. Loops tell it after their 50th round, too (in brackets). PyTorch,
 takes about 200 MB.
 """
 
-import argparse
+import sys
 
+from benchmarks import performance
 from benchmarks.lua_in_turns import medians, options
+from convnet_benchmarks.tables import Column, Table
 
 # By name: what the script does
 SCRIPTS = {
@@ -125,21 +127,24 @@ REPORT = """
 
 
 def main() -> None:
-    chosen = options(__doc__, rounds=3)
-    for name, script in SCRIPTS.items():
-        _show(name, script, chosen)
+    chosen = options("lua_memory", __doc__, rounds=3)
+    scripts = dict(SCRIPTS)
     for name, (begin, body) in LOOPS.items():
-        _show(name, IN_ROUNDS.format(begin=begin, body=body, rounds=ROUNDS), chosen)
+        scripts[name] = IN_ROUNDS.format(begin=begin, body=body, rounds=ROUNDS)
+    programs = ["th", *(["Torch7"] if chosen.torch7 else [])]
+    table = Table("", [Column("peak"), *(Column(name, "MB") for name in programs)])
+    for name, script in scripts.items():
+        # In a function, whose locals are free at its end.
+        code = f"{REPORT} (function() {script} end)() report('peak')"
+        found = medians(code, chosen.torch7, chosen.rounds)
+        table.rows.append([name, *(_peaks(found[program]) for program in programs)])
+        print(*table.texts()[-1], sep="\t", file=sys.stderr, flush=True)
+    performance.report("lua_memory", table, chosen)
 
 
-def _show(name: str, script: str, chosen: argparse.Namespace) -> None:
-    # In a function: the end of a script is no end of its locals.
-    code = f"{REPORT} (function() {script} end)() report('peak')"
-    columns = []
-    for program, peaks in medians(code, chosen.torch7, chosen.rounds).items():
-        early = f" ({peaks['early']:.0f})" if "early" in peaks else ""
-        columns.append(f"{program} {peaks['peak']:6.0f}{early}")
-    print(f"{name:36}{'   '.join(columns)}", flush=True)
+def _peaks(peaks: dict[str, float]) -> str:
+    """Returns the peak at the end, and in brackets that of the 50th round."""
+    return f"{peaks['peak']:.0f}" + (f" ({peaks['early']:.0f})" if "early" in peaks else "")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Times the tests of nn.test() under our th and, if given, under real Torch7.
 
-    python benchmarks/lua_nn_suite.py --nn FOLDER [--torch7 COMMAND] [--seed 3] [--slowest 15]
+    python -m benchmarks.lua_nn_suite --nn FOLDER [--torch7 COMMAND] [--seed 3] [--slowest 15]
 
 FOLDER is a checkout of torch/nn, whose test.lua is run. COMMAND runs a Lua script under real Torch7 ('th', or
 'luajit' with its paths set). Both need the package moses in LUA_PATH. The sizes in the tests are random, so
@@ -8,12 +8,14 @@ every test starts from the seed, and both do the same work. The output is in sec
 time.
 """
 
-import argparse
 import shlex
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from benchmarks import performance
+from convnet_benchmarks.tables import Column, Table
 
 SCRIPT = """
 require 'nn'
@@ -41,9 +43,7 @@ def run(command: list[str], script: Path, suite: Path, seed: int) -> dict[str, f
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = performance.parser("lua_nn_suite", __doc__)
     parser.add_argument("--nn", type=Path, required=True, metavar="FOLDER", help="a checkout of torch/nn")
     parser.add_argument("--torch7", help="a command that runs Lua scripts under real Torch7")
     parser.add_argument("--seed", type=int, default=3)
@@ -60,11 +60,11 @@ def main() -> None:
         script.write_text(SCRIPT)
         times = [run(command, script, suite, options.seed) for command in commands.values()]
     ours = times[0]
-    print(f"{'':45}" + "".join(f"{name:>9}" for name in commands))
-    total = f"{len(ours)} tests"
-    print(f"{total:45}" + "".join(f"{sum(each.values()):9.2f}" for each in times))
+    table = Table("", [Column("test"), *(Column(name, "s", digits=3) for name in commands)])
+    table.rows.append([f"all {len(ours)}", *(sum(each.values()) for each in times)])
     for name in sorted(ours, key=lambda name: -ours[name])[: options.slowest]:
-        print(f"{name:45}" + "".join(f"{each[name]:9.2f}" for each in times))
+        table.rows.append([name, *(each[name] for each in times)])
+    performance.report("lua_nn_suite", table, options)
 
 
 if __name__ == "__main__":

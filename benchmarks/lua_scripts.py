@@ -14,8 +14,6 @@ made th load PyTorch's library or all of PyTorch; it is measured in every round.
 that.
 """
 
-import argparse
-import math
 import os
 import shlex
 import statistics
@@ -26,6 +24,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks import performance
+from convnet_benchmarks.tables import Cell, Column, Table
 from tests.compatibility import programs
 from tests.compatibility.__main__ import link_rocks
 from tests.compatibility.commands.timed import TIMED, Timed
@@ -85,8 +85,6 @@ def _cost(command: Sequence[str], folder: Path, environment: dict[str, str], std
 
 
 Sides = dict[str, Callable[[Run, Path], list[str]]]
-
-
 Costs = dict[str, Cost]  # by side
 
 
@@ -118,69 +116,72 @@ def _starts(sides: Sides, place: Path) -> dict[tuple[str, str], Cost]:
         (side, loaded): _cost(command(Run.code(f"{_PACKAGES} {call}"), place), place, variables)
         for side, command in sides.items()
         for loaded, (_, call) in _LOADED_FOR.items()
-        if side == "ours" or not loaded
+        if side == "th" or not loaded
     }
     for (side, loaded), cost in found.items():
-        if side == "ours" and cost.loaded != loaded:
+        if side == "th" and cost.loaded != loaded:
             raise RuntimeError(f"{_LOADED_FOR[loaded][1]} loads {cost.loaded or 'nothing'}, not {loaded}")
     return found
 
 
-class Table:
-    """Collects costs and prints a row for every script."""
+class Results:
+    """Collects costs: a row of figures for every script."""
 
-    def __init__(self) -> None:
+    def __init__(self, sides: Sequence[str]) -> None:
         self.starts: dict[tuple[str, str], list[Cost]] = {}
         self.ratios: list[float] = []
+        columns = [Column("script"), *(Column(side, "s", digits=3) for side in sides)]
+        columns += [Column("ratio", digits=2)] if len(sides) == 2 else []
+        columns += [Column(f"{side}, wall", "s", digits=3) for side in sides]
+        columns += [Column(f"{side}, peak", "MB", digits=3) for side in sides]
+        self.table = Table("", [*columns, Column("loads")])
 
     def add_starts(self, found: dict[tuple[str, str], Cost]) -> None:
         for key, cost in found.items():
             self.starts.setdefault(key, []).append(cost)
 
     def _start(self, side: str, cost: Cost, idle: Costs) -> float:
-        loaded = cost.loaded if side == "ours" else ""
+        loaded = cost.loaded if side == "th" else ""
         if side not in idle:
             return self._common_start(side, loaded)
         # the idle form may have loaded less than the script
-        before = idle[side].loaded if side == "ours" else ""
+        before = idle[side].loaded if side == "th" else ""
         return idle[side].cpu + self._common_start(side, loaded) - self._common_start(side, before)
 
     def _common_start(self, side: str, loaded: str) -> float:
         return statistics.median(start.cpu for start in self.starts[side, loaded])
 
-    def print_starts(self) -> None:
+    def start_lines(self) -> list[str]:
+        lines = []
         for (side, loaded), costs in self.starts.items():
-            what = f"start of {side}" + (f" with {loaded}" if loaded else "")
+            what = f"Start of {side}" + (f" with {loaded}" if loaded else "")
             cpu, wall = (statistics.median(getattr(c, name) for c in costs) for name in ("cpu", "wall"))
-            print(f"{what:36}{cpu:9.2f} s of CPU time{wall:9.2f} s", flush=True)
+            lines.append(f"{what}: {cpu:.2f} s of user CPU time, {wall:.2f} s of wall time.")
+        return lines
 
-    def print_row(self, label: str, measured: Sequence[tuple[Costs, Costs]]) -> None:
+    def add_row(self, label: str, measured: Sequence[tuple[Costs, Costs]]) -> None:
         """Raises RuntimeError for a script that works no longer than it takes to start."""
         rounds = [costs for costs, _ in measured]
-        cells, worked = [f"{label:28}"], {}
+        row: list[Cell] = [label]
+        worked = {}
         for side in rounds[0]:
             worked[side] = [
                 costs[side].cpu - self._start(side, costs[side], idle) for costs, idle in measured
             ]
             if min(worked[side]) <= 0:
                 raise RuntimeError(f"{side} takes no longer than to start: it needs more to do")
-            cells.append(f"{statistics.median(worked[side]):9.2f}")
+            row.append(statistics.median(worked[side]))
         if len(worked) == 2:
             pairs = zip(*worked.values(), strict=True)
             self.ratios.append(statistics.median(ours / theirs for ours, theirs in pairs))
-            cells.append(f"{self.ratios[-1]:7.2f}")
-        cells += [f"{statistics.median(r[side].wall for r in rounds):9.2f}" for side in rounds[0]]
-        cells += [f"{statistics.median(r[side].memory_mb for r in rounds):8.0f}" for side in rounds[0]]
-        loaded = rounds[0]["ours"].loaded
-        cells.append(f"   loads {loaded}" if loaded else "")
-        print("".join(cells), flush=True)
+            row.append(self.ratios[-1])
+        row += [statistics.median(costs[side].wall for costs in rounds) for side in rounds[0]]
+        row += [statistics.median(costs[side].memory_mb for costs in rounds) for side in rounds[0]]
+        self.table.rows.append([*row, rounds[0]["th"].loaded])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.lua_scripts", description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+    parser = performance.parser("lua_scripts", __doc__)
     parser.add_argument("folder", type=Path, help="holds the checkouts, each as OWNER+NAME")
     parser.add_argument("--torch7", metavar="COMMAND", help="a Torch7 to compare with")
     parser.add_argument(
@@ -200,41 +201,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not chosen:
         parser.error(f"--only: the names are {', '.join(script.label for script in TIMED)}")
     torch7 = shlex.split(os.path.expanduser(options.torch7)) if options.torch7 else None
-    table = Table()
     failed = False
     with tempfile.TemporaryDirectory() as temporary:
         place = Path(temporary)
         (place / "rocks").mkdir()
         link_rocks(source, place / "rocks")
         rocks = [place / "rocks" / "any"]
-        sides = {side.name: side.command for side in sides_of(torch7 or (), limited_script(place))}
-        if torch7 is None:
-            del sides["Torch7"]
+        commands = [side.command for side in sides_of(torch7 or (), limited_script(place))]
+        sides = dict(zip(("th", "Torch7") if torch7 else ("th",), commands, strict=False))
+        results = Results(list(sides))
         for _ in range(options.rounds):
-            table.add_starts(_starts(sides, place))
-        table.print_starts()
+            results.add_starts(_starts(sides, place))
         if options.start:
+            print("\n".join(results.start_lines()))
             return 0
-        names = list(sides)
-        heads = [*(f"{name}, s" for name in names), *(["ratio"] if len(names) == 2 else [])]
-        heads += [*(f"{name}, wall" for name in names), *(f"{name}, MB" for name in names)]
-        print(f"{'user CPU time':28}{'  '.join(heads)}")
         for script in chosen:
             folder = source / script.repository.replace("/", "+")
             if not folder.is_dir():
-                print(f"{script.label:28}no {folder.name} in {source}", file=sys.stderr)
+                print(f"{script.label}: no {folder.name} in {source}", file=sys.stderr)
                 continue
             try:
-                table.print_row(
-                    script.label,
-                    [_measure(script, folder, rocks, sides, place) for _ in range(options.rounds)],
-                )
+                costs = [_measure(script, folder, rocks, sides, place) for _ in range(options.rounds)]
+                results.add_row(script.label, costs)
+                print(*results.table.texts()[-1], sep="\t", file=sys.stderr, flush=True)
             except RuntimeError as problem:
-                print(f"{script.label:28}{problem}", file=sys.stderr, flush=True)
+                print(f"{script.label}: {problem}", file=sys.stderr, flush=True)
                 failed = True
-    if len(table.ratios) > 1:
-        mean = math.exp(statistics.fmean(map(math.log, table.ratios)))
-        print(f"{'geometric mean of the ratios':46}{mean:7.2f}")
+    results.table.notes += results.start_lines()
+    if len(results.ratios) > 1:
+        mean = statistics.geometric_mean(results.ratios)
+        results.table.notes.append(f"Geometric mean of the ratios: {mean:.2f}.")
+    performance.report("lua_scripts", results.table, options)
     return 1 if failed else 0
 
 

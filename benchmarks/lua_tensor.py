@@ -6,7 +6,8 @@ COMMAND runs a Lua script under real Torch7 ('th', or 'luajit' with its paths se
 output shows the medians over the rounds, in nanoseconds, and the ratio of the medians.
 """
 
-from benchmarks.lua_in_turns import medians, options
+from benchmarks import performance
+from benchmarks.lua_in_turns import in_turns, medians, options
 
 SCRIPT = """
 require 'torch'
@@ -43,14 +44,9 @@ measure('large:add(1), per 1000 elements', 1e5, function(n) for i = 1, n / 1000 
 
 
 def main() -> None:
-    given = options(__doc__, rounds=9)
+    given = options("lua_tensor", __doc__, rounds=9)
     found = medians(SCRIPT, given.torch7, given.rounds)
-    heading = "".join(f"{name + ', ns':>14}" for name in found)
-    print(f"{'':34}" + heading + ("  ratio" if given.torch7 else ""))
-    for what in found["th"]:
-        costs = [one[what] for one in found.values()]
-        ratio = f"{costs[0] / costs[1]:7.2f}" if len(costs) == 2 else ""
-        print(f"{what:34}" + "".join(f"{cost:14.1f}" for cost in costs) + ratio)
+    performance.report("lua_tensor", in_turns("ns", found), given)
 
 
 if __name__ == "__main__":

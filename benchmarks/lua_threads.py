@@ -6,7 +6,8 @@ COMMAND runs a Lua script under real Torch7 with its package threads. The two ta
 medians over the rounds, in microseconds.
 """
 
-from benchmarks.lua_in_turns import medians, options
+from benchmarks import performance
+from benchmarks.lua_in_turns import in_turns, medians, options
 
 SCRIPT = """
 require 'torch'
@@ -46,11 +47,9 @@ end)
 
 
 def main() -> None:
-    given = options(__doc__, rounds=5)
+    given = options("lua_threads", __doc__, rounds=5)
     found = medians(SCRIPT, given.torch7, given.rounds)
-    print(f"{'':28}" + "".join(f"{name + ', us':>14}" for name in found))
-    for what in found["th"]:
-        print(f"{what:28}" + "".join(f"{costs[what]:14.1f}" for costs in found.values()))
+    performance.report("lua_threads", in_turns("us", found), given)
 
 
 if __name__ == "__main__":

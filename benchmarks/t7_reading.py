@@ -1,6 +1,6 @@
 """Measures how fast .t7 files are read: a large model, and tables of a million entries against torchfile.
 
-    python benchmarks/t7_reading.py [--megabytes 578] [--rounds 9] [--directory DIR]
+    python -m benchmarks.t7_reading [--megabytes 578] [--rounds 9] [--directory DIR]
 
 Prints, as medians of interleaved rounds:
 - the time to open a file of weights (mapped), and to read all of it with a cold cache, next to a plain read;
@@ -9,7 +9,6 @@ Prints, as medians of interleaved rounds:
   a table is first used), ours and torchfile's (pip install torchfile), with the ratios.
 """
 
-import argparse
 import os
 import subprocess
 import sys
@@ -22,10 +21,9 @@ from typing import Any
 
 import numpy as np
 
-ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT))
-
-from lua_compat import t7  # noqa: E402
+from benchmarks import command_line
+from benchmarks.performance import ROOT
+from lua_compat import t7
 
 LAYERS = 8
 ENTRIES = 1_000_000
@@ -49,9 +47,7 @@ print(memory('VmHWM') - before)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command_line.parser("t7_reading", __doc__)
     parser.add_argument("--megabytes", type=int, default=578)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--directory", help="where the files are written (default: a temporary directory)")

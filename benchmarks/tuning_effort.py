@@ -1,6 +1,6 @@
 """Measures what a quick choice of kernels saves, and what it costs: --tuning quick against thorough.
 
-    python benchmarks/tuning_effort.py [--nets overfeat_accurate] [--backends mm auto] [--batch 1 8]
+    python -m benchmarks.tuning_effort [--nets overfeat_accurate] [--backends mm auto] [--batch 1 8]
 
 Each effort chooses in a process of its own, with an empty file of timings, and the table says how many
 seconds that takes. Then both plans run their phases in turns, in one process; the ratios are those of the
@@ -16,6 +16,8 @@ import time
 from itertools import product
 from pathlib import Path
 
+from benchmarks import performance
+from convnet_benchmarks.tables import Column, Table
 from nets import registry
 
 EFFORTS = ("quick", "thorough")
@@ -23,10 +25,9 @@ EFFORTS = ("quick", "thorough")
 
 def main() -> None:
     from nets.engine import BACKENDS
+    from nets.phases import PHASES
 
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = performance.parser("tuning_effort", __doc__)
     parser.add_argument(
         "--nets", nargs="+", choices=registry.NETS, default=["overfeat_accurate"], metavar="NET"
     )
@@ -39,26 +40,25 @@ def main() -> None:
     if options.choose:
         choose(*options.choose)
         return
-    print(
-        f"{'net':<20}{'backend':<9}{'batch':<7}{'quick':<10}{'thorough':<10}ratio of the phases, and of all"
-    )
+    columns = [Column("net"), Column("backend"), Column("batch")]
+    columns += [Column(f"choosing, {effort}", "s", digits=3) for effort in EFFORTS]
+    columns += [Column(f"{phase}, quick / thorough", digits=3) for phase in (*PHASES, "all")]
+    table = Table("", columns)
     for net, backend, batch in product(options.nets, options.backends, options.batch):
         with tempfile.TemporaryDirectory() as folder:
             files = {effort: str(Path(folder) / f"{effort}.json") for effort in EFFORTS}
             taken = {}
             for effort, file in files.items():
                 seconds = str(options.seconds) if options.seconds and effort == "quick" else ""
-                command = [sys.executable, __file__, "--choose"]
+                command = [sys.executable, "-m", "benchmarks.tuning_effort", "--choose"]
                 command += [net, backend, str(batch), effort, file, seconds]
                 taken[effort] = float(
                     subprocess.run(command, check=True, capture_output=True, text=True).stdout
                 )
             ratios = compare(net, backend, batch, files, options.rounds)
-        seconds = "".join(f"{taken[effort]:<10.3g}" for effort in EFFORTS)
-        print(
-            f"{net:<20}{backend:<9}{batch:<7}{seconds}{' '.join(f'{ratio:.3f}' for ratio in ratios)}",
-            flush=True,
-        )
+        table.rows.append([net, backend, batch, *(taken[effort] for effort in EFFORTS), *ratios])
+        print(*table.texts()[-1], sep="\t", file=sys.stderr, flush=True)
+    performance.report("tuning_effort", table, options)
 
 
 def prepare(net: str, batch: int):  # type: ignore[no-untyped-def]

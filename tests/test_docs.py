@@ -123,14 +123,17 @@ def test_options_between_backticks_belong_to_a_program() -> None:
     assert [item for item in sorted(named) if same_spelling(re.split("[ =]", item[1])[0]) not in known] == []
 
 
-def test_scripts_of_benchmarks_have_the_options_that_are_shown() -> None:
-    shared = (ROOT / "benchmarks" / "lua_in_turns.py").read_text(encoding="utf-8")
-    shown = [words[1:] for _, words in command_lines() if words[0] == "python" and len(words) > 1]
-    shown = [words for words in shown if words[0].startswith("benchmarks/")]
+def test_benchmarks_have_the_options_that_are_shown() -> None:
+    def source(name: str) -> str:
+        return (ROOT / "benchmarks" / f"{name}.py").read_text(encoding="utf-8")
+
+    shared = source("lua_in_turns") + source("performance")
+    shown = [words[1:] for _, words in command_lines() if words[0] == "python" and "-m" in words]
+    shown = [words[1:] for words in shown if re.fullmatch(r"benchmarks\.\w+", words[1])]
     assert shown
-    for script, *rest in shown:
-        source = (ROOT / script).read_text(encoding="utf-8") + shared
-        assert [word for word in rest if OPTION.fullmatch(word) and f'"{word}"' not in source] == []
+    for module, *rest in shown:
+        known = source(module.partition(".")[2]) + shared
+        assert [word for word in rest if OPTION.fullmatch(word) and f'"{word}"' not in known] == []
 
 
 def test_paths_exist() -> None:

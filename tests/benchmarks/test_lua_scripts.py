@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.lua_scripts import Cost, Table
+from benchmarks.lua_scripts import Cost, Results
 from tests.compatibility.commands.timed import TIMED
 from tests.helpers.commands import run_python
 
@@ -27,17 +27,17 @@ def test_names_are_told_apart() -> None:
     assert len({script.label for script in TIMED}) == len(TIMED)
 
 
-def test_the_start_is_that_of_the_same_program(capsys: pytest.CaptureFixture[str]) -> None:
-    table = Table()
+def test_the_start_is_that_of_the_same_program() -> None:
+    results = Results(["th", "Torch7"])
     blas = "PyTorch's BLAS"
-    starts = {("ours", ""): 0.1, ("ours", blas): 0.3, ("ours", "PyTorch"): 1.0, ("Torch7", ""): 0.05}
-    table.add_starts({key: Cost(cpu, 0, 0, key[1]) for key, cpu in starts.items()})
-    costs = {"ours": Cost(3.2, 4, 300, "PyTorch"), "Torch7": Cost(4.1, 5, 80, "")}
-    idle = {"ours": Cost(0.3, 1, 200, ""), "Torch7": Cost(0.1, 1, 70, "")}
-    table.print_row("of its own", [(costs, idle)])  # 3.2 - 0.3 - 0.9 and 4.1 - 0.1
-    table.print_row("as most", [(costs, {})])  # 3.2 - 1 and 4.1 - 0.05
-    with_blas = {**costs, "ours": Cost(3.2, 4, 300, blas)}
-    table.print_row("BLAS alone", [(with_blas, {})])  # 3.2 - 0.3 and 4.1 - 0.05
-    assert table.ratios == pytest.approx([2 / 4, 2.2 / 4.05, 2.9 / 4.05])
+    starts = {("th", ""): 0.1, ("th", blas): 0.3, ("th", "PyTorch"): 1.0, ("Torch7", ""): 0.05}
+    results.add_starts({key: Cost(cpu, 0, 0, key[1]) for key, cpu in starts.items()})
+    costs = {"th": Cost(3.2, 4, 300, "PyTorch"), "Torch7": Cost(4.1, 5, 80, "")}
+    idle = {"th": Cost(0.3, 1, 200, ""), "Torch7": Cost(0.1, 1, 70, "")}
+    results.add_row("of its own", [(costs, idle)])  # 3.2 - 0.3 - 0.9 and 4.1 - 0.1
+    results.add_row("as most", [(costs, {})])  # 3.2 - 1 and 4.1 - 0.05
+    with_blas = {**costs, "th": Cost(3.2, 4, 300, blas)}
+    results.add_row("BLAS alone", [(with_blas, {})])  # 3.2 - 0.3 and 4.1 - 0.05
+    assert results.ratios == pytest.approx([2 / 4, 2.2 / 4.05, 2.9 / 4.05])
     with pytest.raises(RuntimeError, match="more to do"):
-        table.print_row("short", [({**costs, "ours": Cost(0.9, 1, 200, "PyTorch")}, {})])
+        results.add_row("short", [({**costs, "th": Cost(0.9, 1, 200, "PyTorch")}, {})])
