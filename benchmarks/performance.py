@@ -52,25 +52,31 @@ class Record:
         return "\n".join([table, *(note + "\n" for note in self.notes), measured, ""])
 
 
-def read(name: str, root: Path = ROOT) -> list[Record]:
+def read(name: str) -> list[Record]:
     """Returns the records of a benchmark; none if nothing has been recorded."""
-    path = root / "benchmarks" / f"{name}.json"
+    path = ROOT / "benchmarks" / f"{name}.json"
     return [Record(**one) for one in json.loads(path.read_text())] if path.exists() else []
 
 
-def write(name: str, records: Sequence[Record], root: Path = ROOT) -> None:
-    text = json.dumps([dataclasses.asdict(record) for record in records], indent=1, ensure_ascii=False)
-    one_line = re.compile(r"\[\n\s+([^\[\]{}]*?)\n\s+\]")  # a row
-    text = one_line.sub(lambda found: "[" + re.sub(r",\n\s+", ", ", found[1]) + "]", text)
-    (root / "benchmarks" / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+def write(name: str, records: Sequence[Record]) -> None:
+    text = ",\n".join(_json(record) for record in records)
+    (ROOT / "benchmarks" / f"{name}.json").write_text(f"[\n{text}\n]\n", encoding="utf-8")
 
 
-def renewed(page: str, root: Path = ROOT) -> str:
+def _json(record: Record) -> str:
+    """Returns the record with a line for each field and each row."""
+    fields = {name: json.dumps(value, ensure_ascii=False) for name, value in vars(record).items()}
+    rows = ",\n".join(f"   {json.dumps(row, ensure_ascii=False)}" for row in record.rows)
+    fields["rows"] = f"[\n{rows}\n  ]"
+    return " {\n" + ",\n".join(f'  "{name}": {value}' for name, value in fields.items()) + "\n }"
+
+
+def renewed(page: str) -> str:
     """Returns a page with the tables between its marks renewed. Raises LookupError for an unknown title."""
 
     def block(found: re.Match[str]) -> str:
         begin, name, title, _, end = found.groups()
-        records = [record for record in read(name, root) if title in (None, record.title)]
+        records = [record for record in read(name) if title in (None, record.title)]
         if not records:
             raise LookupError(f"benchmarks/{name}.json has no record {title or ''}")
         heading = "" if title else "### {}\n\n"
@@ -81,10 +87,10 @@ def renewed(page: str, root: Path = ROOT) -> str:
     return BLOCK.sub(block, page)
 
 
-def renew(root: Path = ROOT) -> None:
+def renew() -> None:
     for name in PAGES:
-        path = root / name
-        path.write_text(renewed(path.read_text(encoding="utf-8"), root), encoding="utf-8")
+        path = ROOT / name
+        path.write_text(renewed(path.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def parser(name: str, description: str | None) -> argparse.ArgumentParser:
@@ -127,7 +133,7 @@ def _machine() -> str:
 
 def _commit() -> str:
     command = ["git", "-C", str(ROOT), "describe", "--always", "--exclude=*", "--abbrev=7", "--dirty=+"]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    return subprocess.run(command, capture_output=True, text=True).stdout.strip() or "unknown"
 
 
 def _command(name: str, words: Sequence[str]) -> str:
