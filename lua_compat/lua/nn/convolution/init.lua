@@ -183,7 +183,6 @@ local Local = layer.with_parameters{ name = 'SpatialConvolutionLocal', f = 'loca
       assert(self.oW >= 1 and self.oH >= 1, 'illegal configuration: output width or height less than 1')
    end,
    weight = function(self) return self.oH, self.oW, self.nOutputPlane, self.nInputPlane, self.kH, self.kW end,
-   sizes = { 'oH', 'oW', 'nOutputPlane', 'nInputPlane', 'kH', 'kW' },
    bias = function(self) return self.nOutputPlane, self.oH, self.oW end,
    fan_in = fan_in,
    arguments = image_values,
@@ -207,12 +206,31 @@ local function check_local(t, what, ...)
       end
    end
 end
-local forward, gradient = Local.updateOutput, Local.updateGradInput
+-- The weight may have any sizes with as many elements as these fields say.
+local weight_fields = { 'oH', 'oW', 'nOutputPlane', 'nInputPlane', 'kH', 'kW' }
+local function check_local_weight(self)
+   local elements = 1
+   for _, name in ipairs(weight_fields) do
+      if type(self[name]) ~= 'number' then error(('%s: %s is no number'):format(torch.type(self), name), 3) end
+      elements = elements * self[name]
+   end
+   if self.weight:nElement() ~= elements then
+      error(('%s: the weight has %d elements, but %s make %s'):format(torch.type(self), self.weight:nElement(),
+         table.concat(weight_fields, ', '), tostring(elements)), 3)
+   end
+end
+local forward, gradient, of_parameters = Local.updateOutput, Local.updateGradInput, Local.accGradParameters
 function Local:updateOutput(input)
+   check_local_weight(self)
    check_local(input, 'input', self.nInputPlane, self.iH, self.iW)
    return forward(self, input)
 end
+function Local:accGradParameters(input, gradOutput, scale)
+   check_local_weight(self)
+   return of_parameters(self, input, gradOutput, scale)
+end
 function Local:updateGradInput(input, gradOutput)
+   check_local_weight(self)
    check_local(input, 'input', self.nInputPlane, self.iH, self.iW)
    if gradOutput:dim() ~= input:dim() then error('inconsistent dimension between output and input.') end
    check_local(gradOutput, 'output', self.nOutputPlane, self.oH, self.oW)

@@ -39,3 +39,19 @@ def test_sizes_in_fields_must_be_those_of_the_weight(tmp_path: Path) -> None:
         check(nn.TemporalRowConvolution(4, 2), torch.rand(6, 4), 'kW')
         """,
     )
+
+
+def test_the_weight_of_a_local_convolution_may_have_other_sizes(tmp_path: Path) -> None:
+    run_lua(
+        tmp_path,
+        """
+        require 'nn'
+        torch.manualSeed(1)
+        local module, x = nn.SpatialConvolutionLocal(2, 3, 7, 7, 2, 3), torch.randn(2, 7, 7)
+        local wanted = module:forward(x):clone()
+        local gradient = module:backward(x, wanted):clone()
+        module.weight = module.weight:view(30, 3, 12)
+        assert(module:forward(x):equal(wanted))
+        assert(module:backward(x, wanted):equal(gradient))
+        """,
+    )
