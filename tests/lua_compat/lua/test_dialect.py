@@ -311,69 +311,6 @@ def test_bytecode_and_traces_are_listed(tmp_path: Path) -> None:
     )
 
 
-def test_traces_are_dumped(tmp_path: Path) -> None:
-    """In LuaJIT's own form: these lines are what its jit.dump prints, but for numbers of memory and code."""
-    run_lua(
-        tmp_path,
-        r"""
-        local dump, out = require 'jit.dump', paths.dirname(arg[0]) .. '/out.txt'
-        -- LuaJIT counts by addresses what runs often, and so compiles another piece first now and then: the
-        -- same code is loaded anew until its dump is as it should be; the last one is returned.
-        local function dumped(options, code, is_as_it_should_be)
-           local text
-           for try = 1, 100 do
-              dump.on(options, out)
-              load(code, '=q')()
-              dump.off()
-              text = io.open(out):read('*a'):gsub('TRACE %d+', 'TRACE 1')
-              if is_as_it_should_be(text) then return text, true end
-           end
-           return text, false
-        end
-        local sum = 'local n, t = 0.5, {} for i = 1, 300 do n = n + math.sqrt(i % 7) t[i] = n end'
-        local lines = ([[
-%-%-%-%- TRACE 1 start q:1
-%d%d%d%d  MODVN +%d+ +%d+ +%d+  ; 7
-0000  %. FUNCC               ; math%.sqrt
-0001    int SLOAD  #%d    CI
-%d%d%d%d    int MOD    0001  %+7
-%d%d%d%d >  num SLOAD  #2    T
-%d%d%d%d >  p64 HREFK  %d%d%d%d  "sqrt" @%d+
-%d%d%d%d >  fun EQ     %d%d%d%d  math%.sqrt
-%d%d%d%d    num FPMATH %d%d%d%d  sqrt
-%d%d%d%d >  tab EQ     %d%d%d%d  NULL
-%.%.%.%.        SNAP   #0   %[ [^\n]* %]
-%d%d%d%d %-%-%-%-%-%- LOOP %-%-%-%-%-%-%-%-%-%-%-%-
-%d%d%d%d    int PHI    %d%d%d%d  %d%d%d%d
-%-%-%-%- TRACE 1 stop %-> loop
-]])
-        local missing
-        local text, found = dumped('tbis', sum, function(text)
-           for line in lines:gmatch('[^\n]+') do
-              missing = not text:find(line .. '\n') and line or nil
-              if missing then return false end
-           end
-           return true
-        end)
-        assert(found, (missing or '') .. '\n' .. text)
-        assert(not text:find('mcode'))
-        local code = dumped('m', sum, function(code) return code:find('mcode') end)
-        local size, bytes = 0, 0 -- of all traces in the dump
-        code = code:gsub('%-%-%-%- TRACE 1 mcode (%d+)\n', function(one) size = size + one return '' end)
-        for _ in code:gsub('; loop at %x+', ''):gmatch(' %x%x%f[%s]') do bytes = bytes + 1 end
-        assert(size > 0 and size == bytes, code)
-        local branch = 'local n = 0 for i = 1, 300 do if i > 200 then n = n + 1 end end'
-        local function has(words) return function(text) return text:find(words) end end
-        local exits = '---- TRACE 1 exit %d+\n.*---- TRACE 1 start %d+/%d'
-        assert(select(2, dumped('tx', branch, has(exits))))
-        assert(select(2, dumped('-b', branch, has('LOOP'))))
-        assert(not dumped('-bim', branch, has('TRACE 1 stop')):find('ISGE'))
-        local ok, problem = pcall(dump.on, 'q')
-        assert(not ok and problem:find("unknown option 'q'"))
-        """,
-    )
-
-
 def test_a_profile_is_written_at_the_end_of_a_script(tmp_path: Path) -> None:
     script = tmp_path / "busy.lua"
     script.write_text(
