@@ -38,7 +38,7 @@ from convnet_benchmarks.tables import Column, Table
 from nets.registry import NETS
 
 PHASES = ("updateOutput", "updateGradInput", "accGradParameters")
-PEERS = ("stock", "stock-best", "mm", "auto", "bf16x3")  # the last needs a processor with AMX
+PEERS = ("stock", "stock-best", "mm", "auto")
 RETRIES = 5
 LONG = 2.0  # seconds: a longer sample always meets some other program and is not repeated
 WARM_UP = 3.0  # seconds of untimed rounds: in a virtual machine, memory is slow when a process first gets it
@@ -62,7 +62,7 @@ def parse_options() -> argparse.Namespace:
     parser = performance.parser("cpu_engine", __doc__)
     parser.add_argument("--net", nargs="+", choices=NETS, default=["overfeat_accurate"], metavar="NET")
     parser.add_argument("--batch", nargs="+", type=positive, default=[1, 8, 64])
-    parser.add_argument("--peers", nargs="+", choices=PEERS, default=list(PEERS[:-1]))
+    parser.add_argument("--peers", nargs="+", choices=PEERS, default=list(PEERS))
     parser.add_argument("--turns", type=positive, default=3)
     parser.add_argument("--rounds", type=positive, default=5, help="of each peer and turn")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="at most, per net and batch size")
@@ -240,11 +240,10 @@ def work(pipe: Connection, peer: str, net: str, batch: int, options: argparse.Na
         phases = compile(
             module,
             tuple(x.shape),
-            "auto" if peer == "bf16x3" else peer,
+            peer,
             tuning_file=options.tuning_file,
             tuning=options.tuning,
             tuning_seconds=float("inf"),
-            bf16x3=peer == "bf16x3",
         )
         report = phases.report().as_dict()
     prepared = time.perf_counter() - started

@@ -57,7 +57,6 @@ def layer_errors(geometry: Geometry, batch: int, dtype_name: str) -> dict[str, l
     from torch import Tensor
 
     from nets.engine.choice.algorithms import candidates
-    from nets.engine.kernels.compiled import bf16x3
     from nets.engine.memory import Memory
     from nets.engine.shapes import ConvolutionShape
     from nets.pair import pair
@@ -87,10 +86,9 @@ def layer_errors(geometry: Geometry, batch: int, dtype_name: str) -> dict[str, l
     errors: dict[str, list[float | None]] = {
         f"stock {dtype_name}": [error(found, phase) for phase, found in enumerate(by_autograd(dtype))]
     }
-    split = not bf16x3.why_not(dtype)
     with torch.no_grad():
         for index, phase in enumerate(PHASES):
-            for algorithm, make in candidates(shape, phase, split=split).items():
+            for algorithm, make in candidates(shape, phase).items():
                 made = make(Memory())
                 if phase == FORWARD:
                     found = torch.empty(shape.output_shape, dtype=dtype)

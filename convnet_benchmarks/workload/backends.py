@@ -16,9 +16,8 @@ class Backend:
 
     Where the CPU engine cannot run a net, the switches are those that come closest to it in PyTorch.
     ``runtime``: another library that runs the net instead, in inference only. ``fuses``: whether the engine
-    or such a library may join operations. ``cudnn_tries``: how many kernels of a convolution
-    cuDNN may time. ``bf16x3``: whether the engine may multiply float32 as pairs of
-    bfloat16. ``experimental``: whether the GPU engine may use what no run on a card has proven.
+    or such a library may join operations. ``cudnn_tries``: how many kernels of a convolution cuDNN may time.
+    ``experimental``: whether the GPU engine may use what no run on a card has proven.
     """
 
     name: str
@@ -35,7 +34,6 @@ class Backend:
     graph: bool = False
     runtime: str = ""
     fuses: bool = True
-    bf16x3: bool = False
     experimental: bool = False
 
     def why_not_on(self, device_type: str) -> str:
@@ -78,13 +76,6 @@ BACKENDS = _named(
     _on_engine("direct", "oneDNN direct convolution"),
     _on_engine("winograd", "Winograd convolution where it applies"),
     _on_engine("fft", "FFT convolution where it applies"),
-    Backend(
-        "bf16x3",
-        "auto, also with float32 as pairs of bfloat16 (16 bits), on a CPU with AMX",
-        engine="auto",
-        nnpack=False,
-        bf16x3=True,
-    ),
     Backend("unfused", "auto, every layer by itself", engine="auto", nnpack=False, fuses=False),
     _by_runtime("onnxruntime", "ONNX Runtime, inference only (extra: runtimes)"),
     Backend("onnxruntime-unfused", "the same, no operation joined", runtime="onnxruntime", fuses=False),

@@ -132,7 +132,6 @@ def _compiled(
             told=told,
             inference=inference,
             fuse_layers=backend.fuses,
-            bf16x3=backend.bf16x3,
         )
     except (nets.engine.CompileError, ValueError) as error:
         raise UnsupportedError(f"the CPU engine cannot run this net: {error}") from None

@@ -15,7 +15,6 @@ from nets.engine.choice.selection import Selection
 from nets.engine.choice.times_file import cache_file
 from nets.engine.choice.tuning import Tuner
 from nets.engine.fusion import Fused, fuse, without_identities
-from nets.engine.kernels.compiled import bf16x3 as split_products
 from nets.engine.kernels.compiled import images
 from nets.engine.kernels.compiled import products as compiled_products
 from nets.engine.kernels.compiled.ahead import start as compile_ahead
@@ -50,7 +49,6 @@ def compile(
     told: Callable[[int, int], None] | None = None,
     inference: bool = False,
     fuse_layers: bool = True,
-    bf16x3: bool = False,
 ) -> EnginePhases:
     """Prepares the three phases of ``module`` for inputs of ``input_shape``: (C, H, W), perhaps with a batch.
 
@@ -65,9 +63,7 @@ def compile(
     timed is kept if the choice is interrupted.
     ``inference``: the plan has updateOutput alone. Activations then share memory, sums are computed by the
     convolution before them, and the kernels keep the weights as they multiply them. Without ``fuse_layers``
-    batch normalisations, sums and ReLUs are layers of their own. With ``bf16x3``, "auto" may also multiply
-    float32 as pairs of bfloat16, on processors with AMX: each factor is then exact to 16 bits instead of 24
-    (PyTorch's float32_matmul_precision "high").
+    batch normalisations, sums and ReLUs are layers of their own.
 
     The module stays as it is; its parameters are read on every call, and gradients go to their ``.grad``.
     Its mode (training or not) is fixed with the plan, and so are its hooks: a module with a hook of any kind
@@ -93,8 +89,6 @@ def compile(
                 f"{name}: made in torch.inference_mode(), where PyTorch does not count changes; "
                 "make the module outside it"
             )
-    if bf16x3 and (why_not := split_products.why_not(chosen)):
-        raise ValueError(why_not)
     if tuning not in EFFORTS:
         raise ValueError(f"unknown tuning '{tuning}'; accepted: {', '.join(EFFORTS)}")
     if len(input_shape) not in (2, 3, 4) or min(input_shape) < 1:
@@ -102,7 +96,7 @@ def compile(
             f"input shape {input_shape}: needs (C, H, W), (N, C, H, W) or (N, features), all positive"
         )
     traced = trace(module, torch.zeros(input_shape, dtype=chosen))
-    for thread in compile_ahead(module, backend, chosen, input_shape, bf16x3):
+    for thread in compile_ahead(module, backend, chosen, input_shape):
         thread.join()  # compilers beside them would disturb the timings
     with torch.no_grad():
         path = tuning_file or cache_file()
@@ -113,7 +107,7 @@ def compile(
             EFFORTS[tuning].seconds if tuning_seconds is None else tuning_seconds,
             lambda: told(place.layer, place.layers) if told else None,
         )
-        how = _How(backend, chosen, check_weights, inference, fuse_layers, bf16x3)
+        how = _How(backend, chosen, check_weights, inference, fuse_layers)
         whole = _Compiler(module, traced, how, tuner, place)
         phases = whole.phases()
         if not (inference and backend == "auto" and tuning == "thorough" and are_pieces(input_shape)):
@@ -137,7 +131,6 @@ class _How:
     check_weights: bool
     inference: bool
     fuse_layers: bool
-    bf16x3: bool
 
     @property
     def phases(self) -> tuple[str, ...]:
@@ -176,7 +169,6 @@ class _Compiler:
             self.memory,
             how.check_weights,
             how.phases,
-            how.bf16x3,
         )
         image_dims = 3 if len(traced.shapes[0]) == 3 else 4
         self.values = [Value(shape, len(shape) == image_dims, how.dtype) for shape in traced.shapes]

@@ -8,7 +8,6 @@ from unittest import mock
 import pytest
 import torch
 
-from nets.engine.kernels.compiled import bf16x3
 from nets.engine.kernels.compiled import products as compiled_products
 
 NO_COMPILER = "no-such-compiler"
@@ -17,9 +16,6 @@ WITH_AND_WITHOUT = ("", NO_COMPILER)
 needs_compiler = pytest.mark.skipif(
     bool(compiled_products.why_not(torch.float32)), reason="there is no C compiler"
 )
-
-_no_matrix_unit = bf16x3.why_not(torch.float32)
-needs_matrix_unit = pytest.mark.skipif(bool(_no_matrix_unit), reason=_no_matrix_unit)
 
 
 @contextmanager

@@ -30,7 +30,7 @@ from nets.engine.kernels.matrix_product import (
 )
 from nets.engine.kernels.strided_input_gradient import StridedInputGradient
 from nets.engine.kernels.tile_transforms import TileTransforms
-from nets.engine.kernels.windowed_product import SplitWindows, WindowedProduct
+from nets.engine.kernels.windowed_product import WindowedProduct
 from nets.engine.kernels.winograd import output_tiles, winograd
 from nets.engine.memory import Memory
 from nets.engine.shapes import ConvolutionShape
@@ -39,7 +39,6 @@ from nets.phases import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
 # Winograd cancels large terms. In bfloat16 compiled code transforms in float32, and rounds what is
 # multiplied: the errors are those of one rounding times 3, 5 and 8.
 _BFLOAT16_TILES = (2, 3, 4)
-_SPLIT_TILES = (2, 3)  # larger ones multiply the errors of split products by more than 4
 _COMPILED_ROWS = 32  # fewer are not worth packing a weight for
 _LARGEST_FFT_TILE = 24
 _ONEDNN_CHANNELS = 128  # below, the cost of a call per matrix product is too high
@@ -66,11 +65,10 @@ def linear_candidates(
     phase: str,
     for_inference: bool = False,
     keeps_copies: bool = False,
-    split: bool = False,
 ) -> "dict[str, Callable[[Memory], MatrixProduct]]":
     """Ways to run a Linear layer of (rows, in_features) inputs. ``for_inference``: the weight stays as it is,
     and there is no other phase. ``keeps_copies``: in training, too, a copy of it for each direction may be
-    kept. ``split``: float32 may be multiplied as pairs of bfloat16, see :mod:`bf16x3`."""
+    kept."""
     found: dict[str, Callable[[Memory], MatrixProduct]] = {"mm": lambda memory: MatrixProduct("blas")}
     if not compiled_products.why_not(dtype):
         if rows >= _COMPILED_ROWS:
@@ -79,11 +77,6 @@ def linear_candidates(
             found["mm(dots)"] = DotProducts
         elif phase != WEIGHT_GRADIENT and rows > 1 and (for_inference or keeps_copies):
             found["mm(panels)"] = ProductOfPanels
-    if rows >= _COMPILED_ROWS and split:
-        if phase != WEIGHT_GRADIENT and (for_inference or keeps_copies):
-            found["bf16x3(panels)"] = partial(ProductOfPanels, library="bf16x3")
-        else:
-            found["bf16x3(compiled)"] = lambda memory: MatrixProduct("bf16x3")
     if phase == WEIGHT_GRADIENT:
         return found
     if rows in compiled_few_rows.ROWS and not compiled_products.why_not(dtype):
@@ -97,22 +90,15 @@ def linear_candidates(
     return found
 
 
-def candidates(
-    shape: ConvolutionShape,
-    phase: str,
-    for_inference: bool = False,
-    split: bool = False,
-) -> dict[str, KernelMaker]:
-    """Ways to run one phase of a convolution, the plainest first. ``split``: float32 may be
-    multiplied as pairs of bfloat16, see :mod:`bf16x3`. Raises ValueError for a shape of no convolution."""
+def candidates(shape: ConvolutionShape, phase: str, for_inference: bool = False) -> dict[str, KernelMaker]:
+    """Ways to run one phase of a convolution, the plainest first. Raises ValueError for a shape of no
+    convolution."""
     shape.check()
-    found = _algorithms(shape, phase, for_inference, split)
+    found = _algorithms(shape, phase, for_inference)
     return {name: partial(make, shape) for name, make in found.items()}
 
 
-def _algorithms(
-    shape: ConvolutionShape, phase: str, for_inference: bool, split: bool
-) -> dict[str, ConvolutionMaker]:
+def _algorithms(shape: ConvolutionShape, phase: str, for_inference: bool) -> dict[str, ConvolutionMaker]:
     found: dict[str, ConvolutionMaker] = {}
     if shape.is_pointwise or shape.covers_input:
         for name, make in linear_candidates(
@@ -123,7 +109,6 @@ def _algorithms(
             phase,
             for_inference,
             keeps_copies=shape.is_pointwise,
-            split=split,
         ).items():
             found[name] = partial(_as_product, make)
     else:
@@ -135,8 +120,6 @@ def _algorithms(
                 found["mm(windows)"] = WindowedProduct
             if phase == WEIGHT_GRADIENT:
                 found["mm(channel, compiled)"] = partial(Im2colGemm, order="channel", library="compiled")
-        if SplitWindows.applies(shape, phase) and split:
-            found["bf16x3(windows)"] = SplitWindows
         if onednn.has_linear(shape.dtype):
             found["mm(tap, onednn)"] = partial(Im2colGemm, order="tap", library="onednn")
             if phase == WEIGHT_GRADIENT:
@@ -146,7 +129,7 @@ def _algorithms(
     found.update(_direct(shape, phase))
     is_square = shape.kernel[0] == shape.kernel[1] > 1
     if shape.stride == (1, 1) and (is_square or output_tiles(shape.kernel)) and not shape.covers_input:
-        found.update(_bilinear(shape, phase, for_inference, split))
+        found.update(_bilinear(shape, phase, for_inference))
     return found
 
 
@@ -182,9 +165,7 @@ def _direct(shape: ConvolutionShape, phase: str) -> dict[str, ConvolutionMaker]:
     return found
 
 
-def _bilinear(
-    shape: ConvolutionShape, phase: str, for_inference: bool, split: bool
-) -> dict[str, ConvolutionMaker]:
+def _bilinear(shape: ConvolutionShape, phase: str, for_inference: bool) -> dict[str, ConvolutionMaker]:
     if shape.dtype is torch.bfloat16:
         with_compiler = shape.kernel == (3, 3) and not compiled_products.why_not(torch.float32)
         return {
@@ -210,11 +191,6 @@ def _bilinear(
                 found[_named(one.name, "panels")] = partial(
                     BilinearConvolution, transforms=one, library="panels"
                 )
-    if shape.kernel == (3, 3) and split:
-        library = "bf16x3 panels" if for_inference else "bf16x3"
-        for tile in _SPLIT_TILES:
-            one = winograd(tile)
-            found[_named(one.name, library)] = partial(BilinearConvolution, transforms=one, library=library)
     large = min(shape.in_channels, shape.out_channels) >= _ONEDNN_CHANNELS
     if large and phase != WEIGHT_GRADIENT and onednn.has_linear(shape.dtype):
         packs = onednn.has_packed_linear(shape.dtype)

@@ -54,7 +54,6 @@ class Selection:
         memory: Memory,
         check_weights: bool,
         phases: Sequence[str] = PHASES,
-        split: bool = False,
     ) -> None:
         self.backend = backend
         self.fallbacks: dict[str, str] = {}
@@ -63,7 +62,6 @@ class Selection:
         self._memory = memory
         self.check_weights = check_weights
         self._phases = phases
-        self._split = split
 
     @property
     def for_inference(self) -> bool:
@@ -83,7 +81,6 @@ class Selection:
                 replace(shape, batch=batch),
                 phase,
                 self.for_inference,
-                split=self._split,
             ),
             lambda batch: (
                 (batch, *shape.input_shape[1:]),
@@ -113,7 +110,6 @@ class Selection:
                     self.dtype,
                     phase,
                     self.for_inference,
-                    split=self._split,
                 )
             ),
             lambda batch: ((batch, features), (batch, outputs), (outputs, features)),

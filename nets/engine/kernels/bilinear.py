@@ -16,14 +16,11 @@ Pieces of many tiles are multiplied at a time, as each piece reads the whole tra
 """
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from nets.engine.kernels import onednn
-from nets.engine.kernels.compiled import bf16x3
 from nets.engine.kernels.compiled import products as compiled_products
 from nets.engine.kernels.compiled.library import ARITHMETIC, NotCompiled
 from nets.engine.kernels.compiled.tiles import CompiledTiles
@@ -43,17 +40,13 @@ PRODUCT_BYTES = 48 << 20  # of it that one matrix product makes, where the tiles
 # Below this ratio of transformed activations to transformed weights the weight gradient is made in blocks.
 FEW_TILES = 0.1
 
-_COMPILED: Mapping[str, Any] = {"compiled": compiled_products, "bf16x3": bf16x3}
-_OF_PANELS: Mapping[str, Any] = {"panels": compiled_products, "bf16x3 panels": bf16x3}
-
 
 class BilinearConvolution(Kernel):
     """The three phases of a stride-1 convolution by ``transforms``.
 
-    ``library`` is what multiplies in the transformed domain: "blas", "compiled", "bf16x3",
-    "onednn", or "packed", which is oneDNN with the transformed weight kept in its own layout, one copy for
-    each direction. "panels" and "bf16x3 panels" are compiled code with the transformed weight kept in its
-    layout; for the forward pass only.
+    ``library`` is what multiplies in the transformed domain: "blas", "compiled", "onednn", or
+    "packed", which is oneDNN with the transformed weight kept in its own layout, one copy for each direction.
+    "panels" is compiled code with the transformed weight kept in its layout; for the forward pass only.
     """
 
     def __init__(
@@ -88,7 +81,7 @@ class BilinearConvolution(Kernel):
 
     def _forward_matrices(self, weight: Tensor) -> Tensor | list[Tensor]:
         """Returns R matrices (out, in), or their panels."""
-        if self.library in _OF_PANELS:
+        if self.library == "panels":
             return self._panels.get(weight, self._pack_panels)
         if self.library == "packed":
             return self._packed_forward.get(weight, self._pack_forward)
@@ -101,7 +94,7 @@ class BilinearConvolution(Kernel):
         return self._transformed.get(weight, self._transform_weight).transpose(1, 2)
 
     def _pack_panels(self, weight: Tensor, out: Tensor | None) -> Tensor:
-        return _OF_PANELS[self.library].pack(
+        return compiled_products.pack(
             self._apply_to_weight(weight, self.transforms.weight, None).transpose(1, 2), out, self.memory
         )
 
@@ -178,13 +171,13 @@ class BilinearConvolution(Kernel):
 
     def _multiply(self, rows: Tensor, matrices: Tensor | list[Tensor], into: Tensor) -> None:
         """Fills (R, T, b) with (R, T, a) times the transposes of R matrices (b, a)."""
-        if self.library in _OF_PANELS:
+        if self.library == "panels":
             assert isinstance(matrices, Tensor)
             shape = self.shape
             by_columns = rows[:, :1, :1].expand(-1, shape.in_channels, shape.out_channels)  # for its size
-            _OF_PANELS[self.library].bmm(rows, by_columns, into, packed=matrices)
+            compiled_products.bmm(rows, by_columns, into, packed=matrices)
             return
-        if self.library == "blas" or self.library in _COMPILED:
+        if self.library in ("blas", "compiled"):
             assert isinstance(matrices, Tensor)
             self._products(rows, matrices.transpose(1, 2), into)
             return
@@ -193,8 +186,8 @@ class BilinearConvolution(Kernel):
 
     def _products(self, a: Tensor, b: Tensor, into: Tensor, add: bool = False) -> None:
         """Fills (R, n, m) with, or adds to it, (R, n, k) times (R, k, m)."""
-        if self.library in _COMPILED:
-            _COMPILED[self.library].bmm(a, b, into, add)
+        if self.library == "compiled":
+            compiled_products.bmm(a, b, into, add)
         elif add:
             into.baddbmm_(a, b)
         else:

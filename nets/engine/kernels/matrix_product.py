@@ -3,33 +3,28 @@
 The weight (out, in, kernel) is used as it is, as an (out, in * kernel) matrix, and so is its gradient.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 import torch
 from torch import Tensor
 
 from nets.engine.kernels import onednn
-from nets.engine.kernels.compiled import bf16x3, few_rows
+from nets.engine.kernels.compiled import few_rows
 from nets.engine.kernels.compiled import products as compiled_products
 from nets.engine.kernels.kernel import Kernel
 from nets.engine.memory import Memory
 from nets.engine.shapes import ConvolutionShape
 from nets.engine.weights import CachedWeight
 
-_COMPILED: Mapping[str, Any] = {"compiled": compiled_products, "bf16x3": bf16x3}
-
 
 class MatrixProduct(Kernel):
-    """The three phases of rows (m, k) times weight (n, k) transposed. ``library`` is "blas", "onednn",
-    "compiled" or "bf16x3"."""
+    """The three phases of rows (m, k) times weight (n, k) transposed. ``library`` is "blas", "onednn"
+    or "compiled"."""
 
     def __init__(self, library: str) -> None:
         self.library = library
 
     @property
     def adds(self) -> bool:
-        return self.library in _COMPILED
+        return self.library == "compiled"
 
     @property
     def adds_gradient(self) -> bool:
@@ -40,8 +35,8 @@ class MatrixProduct(Kernel):
     ) -> None:
         if self.library == "onednn":
             onednn.place(onednn.linear(rows, weight, bias), relu, out)
-        elif self.library in _COMPILED:
-            _COMPILED[self.library].mm(rows, weight.t(), out, add, bias, relu)
+        elif self.library == "compiled":
+            compiled_products.mm(rows, weight.t(), out, add, bias, relu)
         else:
             if bias is None:
                 torch.mm(rows, weight.t(), out=out)
@@ -53,14 +48,14 @@ class MatrixProduct(Kernel):
     def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
         if self.library == "onednn":
             grad_in.copy_(self.input_gradient_somewhere(grad_out, weight, grad_in))
-        elif self.library in _COMPILED:
-            _COMPILED[self.library].mm(grad_out, weight, grad_in)
+        elif self.library == "compiled":
+            compiled_products.mm(grad_out, weight, grad_in)
         else:
             torch.mm(grad_out, weight, out=grad_in)
 
     def add_input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
-        if self.library in _COMPILED:
-            _COMPILED[self.library].mm(grad_out, weight, grad_in, add=True)
+        if self.library == "compiled":
+            compiled_products.mm(grad_out, weight, grad_in, add=True)
         else:
             grad_in.addmm_(grad_out, weight)
 
@@ -78,38 +73,38 @@ class MatrixProduct(Kernel):
             by_output = grad_out.t().contiguous()
             for outs in onednn.parts_to_add(grad_weight):
                 grad_weight[outs].add_(onednn.linear(by_output[outs], rows.t(), None))
-        elif self.library in _COMPILED:
-            _COMPILED[self.library].mm(grad_out.t(), rows, grad_weight, add=True)
+        elif self.library == "compiled":
+            compiled_products.mm(grad_out.t(), rows, grad_weight, add=True)
         else:
             grad_weight.addmm_(grad_out.t(), rows)
 
 
 class ProductOfPanels(MatrixProduct):
-    """Forward and input gradient by compiled code, "compiled" or "bf16x3", on a weight that is
-    kept packed as it is multiplied."""
+    """Forward and input gradient by compiled code, on a weight that is kept packed as it is
+    multiplied."""
 
-    def __init__(self, memory: Memory, library: str = "compiled") -> None:
-        super().__init__(library)
+    def __init__(self, memory: Memory) -> None:
+        super().__init__("compiled")
         self.memory = memory
         self._panels: CachedWeight[Tensor] = CachedWeight()
         self._transposed: CachedWeight[Tensor] = CachedWeight()
 
     def _pack(self, matrix: Tensor, out: Tensor | None) -> Tensor:
-        return _COMPILED[self.library].pack(matrix[None], out, self.memory)
+        return compiled_products.pack(matrix[None], out, self.memory)
 
     def forward(
         self, rows: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool, add: bool = False
     ) -> None:
         packed = self._panels.get(weight, lambda weight, out: self._pack(weight.t(), out))
-        _COMPILED[self.library].mm(rows, weight.t(), out, add, bias, relu, packed)
+        compiled_products.mm(rows, weight.t(), out, add, bias, relu, packed)
 
     def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
         packed = self._transposed.get(weight, self._pack)
-        _COMPILED[self.library].mm(grad_out, weight, grad_in, packed=packed)
+        compiled_products.mm(grad_out, weight, grad_in, packed=packed)
 
     def add_input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
         packed = self._transposed.get(weight, self._pack)
-        _COMPILED[self.library].mm(grad_out, weight, grad_in, add=True, packed=packed)
+        compiled_products.mm(grad_out, weight, grad_in, add=True, packed=packed)
 
 
 class DotProducts(MatrixProduct):

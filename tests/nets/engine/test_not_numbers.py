@@ -12,7 +12,7 @@ from nets.engine.shapes import ConvolutionShape
 from nets.phases import FORWARD
 from tests.helpers.engine_conditions import WITH_AND_WITHOUT, c_compiler
 
-SPREADING = ("winograd", "fft", "bf16x3")  # a tile's numbers, or infinite ones as NaN
+SPREADING = ("winograd", "fft")  # a tile's numbers, or infinite ones as NaN
 
 
 def signs(tensor: Tensor) -> Tensor:

@@ -13,7 +13,6 @@ from torch import nn
 from nets.engine.kernels.compiled import (
     averages,
     batch_norm,
-    bf16x3,
     depthwise,
     few_rows,
     images,
@@ -33,16 +32,16 @@ Make = Callable[[], object]  # a library; raises NotCompiled
 
 
 def start(
-    module: nn.Module, backend: str, dtype: torch.dtype, shape: Sequence[int], split: bool = False
+    module: nn.Module, backend: str, dtype: torch.dtype, shape: Sequence[int]
 ) -> Collection[threading.Thread]:
     """Begins to compile what a plan of ``module`` with ``backend`` may need, a library on each core.
-    ``shape``: that of its input. ``split``: it may multiply float32 as pairs of bfloat16.
+    ``shape``: that of its input.
 
     Returns the threads that do it. A plan asks for the same libraries and then finds them, or waits for
     those that are being made. Where there is no compiler, that is found when a plan asks.
     """
     wanted: SimpleQueue[Make] = SimpleQueue()
-    for make in _libraries(module, backend, dtype, shape, split):
+    for make in _libraries(module, backend, dtype, shape):
         wanted.put(make)
     count = min(wanted.qsize(), os.cpu_count() or 1)
     threads = [threading.Thread(target=_make_all, args=(wanted,), daemon=True) for _ in range(count)]
@@ -59,9 +58,7 @@ def _make_all(wanted: "SimpleQueue[Make]") -> None:
                 make()
 
 
-def _libraries(
-    module: nn.Module, backend: str, dtype: torch.dtype, shape: Sequence[int], split: bool
-) -> Iterator[Make]:
+def _libraries(module: nn.Module, backend: str, dtype: torch.dtype, shape: Sequence[int]) -> Iterator[Make]:
     """Yields what makes each library, that of the first layers first."""
     if backend == "stock":
         return
@@ -69,8 +66,6 @@ def _libraries(
     convolutions = [layer for layer in layers if isinstance(layer, nn.Conv2d)]
     if any(isinstance(layer, nn.Conv2d | nn.Linear) for layer in layers):
         yield partial(products.compiled, dtype)
-        if split:
-            yield partial(bf16x3.compiled, dtype)
         if len(shape) != 3 and shape[0] in few_rows.ROWS:
             yield partial(few_rows.compiled, dtype)
     if any(isinstance(layer, nn.MaxPool2d) for layer in layers):
