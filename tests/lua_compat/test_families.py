@@ -8,6 +8,7 @@ import pytest
 
 from lua_compat import torch_modules
 from lua_compat.conversion.registry import CONVERSIONS
+from lua_compat.declarations import declarations
 from lua_compat.kernels import all_kernels
 from lua_compat.packages import modules_of
 from lua_compat.runtime.state import LUA_FOLDER, Runtime
@@ -101,6 +102,8 @@ def kernels_used(file: Path) -> set[str]:
 def test_every_kernel_lies_in_the_family_that_calls_it() -> None:
     users = {file.parent.name: kernels_used(file) for file in (LUA_FOLDER / "nn").glob("*/init.lua")}
     users |= {file.stem: kernels_used(file) for file in (LUA_FOLDER / "nn").glob("*.lua")}
+    for declared in declarations().values():
+        users[declared.family] |= {declared.kernel} if declared.kernel else set()
     package = "lua_compat.kernels.nn"
     checked = set()
     for module in modules_of(package):

@@ -122,8 +122,8 @@ def spatial_max_pooling(
     pw: int,
     ph: int,
     ceil: bool,
-    lw: int = 1,
-    lh: int = 1,
+    lw: int,
+    lh: int,
 ) -> None:
     """Finds maxima, and where they were: from 1, within each plane of the input, 0 where there is none."""
     window = [kh, kw], [dh, dw], [ph, pw], [lh, lw], ceil
@@ -196,8 +196,8 @@ def spatial_max_pooling_grad_input(
     pw: int,
     ph: int,
     ceil: bool,
-    lw: int = 1,
-    lh: int = 1,
+    lw: int,
+    lh: int,
 ) -> None:
     outside = windows_outside(x.shape[-2:], (kh, kw), (dh, dw), (ph, pw), ceil, (lh, lw))
     check_gradient(grad_output, indices.shape)

@@ -102,7 +102,7 @@ def test_help_on_nn_loads_it(capfd: pytest.CaptureFixture[str]) -> None:
     ("name", "heading"),
     [
         ("torch.randn", "torch.randn ([res,] [generator,] sizes)"),
-        ("nn.Linear", "nn.Linear(inputSize, outputSize, bias): a class"),
+        ("nn.Linear", "nn.Linear(inputSize, outputSize, [bias]): a class"),
     ],
 )
 def test_help_shows_the_arguments(

@@ -88,7 +88,7 @@ def test_every_algorithm_is_the_convolution(
 def test_max_pooling_finds_maxima_and_their_places(planes: int, size: int, ceil: bool) -> None:
     x = torch.randn(3, planes, size, size)
     out, places = torch.empty(0), torch.empty(0, dtype=torch.int64)
-    all_kernels()["spatial_max_pooling"](Workspace(), out, places, x, 3, 2, 2, 2, 1, 1, ceil)
+    all_kernels()["spatial_max_pooling"](Workspace(), out, places, x, 3, 2, 2, 2, 1, 1, ceil, 1, 1)
     values, indices = torch.nn.functional.max_pool2d(x, (2, 3), 2, 1, ceil_mode=ceil, return_indices=True)
     assert torch.equal(out, values) and torch.equal(places, indices + 1)
     assert out.is_contiguous() and places.is_contiguous()

@@ -62,7 +62,7 @@ def connections(hostile: int, column: int) -> Tensor:
 
 
 IMAGE, POOLED, VOLUME, OF_VOLUME = zeros(2, 4, 4), zeros(2, 2, 2), zeros(2, 4, 4, 4), zeros(2, 2, 2, 2)
-WINDOW = (2, 2, 2, 2, 0, 0, False)
+WINDOW = (2, 2, 2, 2, 0, 0, False, 1, 1)
 VOLUME_WINDOW = (False, *[2] * 6, *[0] * 3, *[1] * 3)
 REGION = torch.tensor([[1.0, 1.0, 1.0, 4.0, 4.0]], dtype=torch.float64)
 FILTERS, BIAS = zeros(2, 3, 3), zeros(2)

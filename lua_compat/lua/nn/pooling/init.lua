@@ -5,50 +5,15 @@ for _, part in ipairs{ 'maxima', 'averages', 'adaptive', 'fractional', 'temporal
 end
 local kernel = require('torch.core.kernels').of_layers
 local layer = require 'nn.shared.layer'
+local declared = require 'nn.shared.declared'
 local volumes = require 'nn.shared.volumes'
 local whole_numbers = require 'nn.shared.whole_numbers'
 local Module = torch.getmetatable('nn.Module')
-local KERNEL, STEP, PAD, DILATION = volumes.KERNEL, volumes.STEP, volumes.PAD, volumes.DILATION
-local dilations, triple, any = volumes.dilations, volumes.triple, volumes.any
+local STEP, PAD, DILATION = volumes.STEP, volumes.PAD, volumes.DILATION
+local triple, any = volumes.triple, volumes.any
 
--- Of a class whose modules keep the places of maxima in `indices`: kernel f, and arguments(self) after its tensors
-local function keeps_places(class, f, arguments)
-   local forward, gradient = kernel[f], kernel[f .. '_grad_input']
-
-   function class:updateOutput(input)
-      self.indices = whole_numbers.beside(input, self.indices)
-      forward(self.output, self.indices, input, arguments(self))
-      return self.output
-   end
-
-   function class:updateGradInput(input, gradOutput)
-      if not self.gradInput then return end
-      gradient(self.gradInput, input, gradOutput, self.indices, arguments(self))
-      return self.gradInput
-   end
-
-   function class:empty() self:clearState() end
-
-   function class:clearState()
-      if self.indices then self.indices:set() end
-      return Module.clearState(self)
-   end
-end
-
--- Images
-
--- kW, kH, dW, dH, padW, padH as fields; ceil() and floor() choose how output sizes are rounded.
-local function define(name)
-   local class = torch.class(name, 'nn.Module')
-
-   function class:__init(kW, kH, dW, dH, padW, padH)
-      Module.__init(self)
-      self.kW, self.kH = kW, kH
-      self.dW, self.dH = dW or self.default_step or kW, dH or self.default_step or kH
-      self.padW, self.padH = padW or 0, padH or 0
-      self.ceil_mode = false
-   end
-
+-- ceil() and floor() choose how output sizes are rounded.
+local function rounds(class)
    function class:ceil()
       self.ceil_mode = true
       return self
@@ -57,50 +22,36 @@ local function define(name)
       self.ceil_mode = false
       return self
    end
-
-   function class:__tostring__()
-      local text = ('%s(%dx%d, %d,%d'):format(torch.type(self), self.kW, self.kH, self.dW, self.dH)
-      if self.padW ~= 0 or self.padH ~= 0 then text = text .. ', ' .. self.padW .. ',' .. self.padH end
-      return text .. ')'
-   end
-   return class
 end
 
-local function window(self)
-   local step = self.default_step
-   return self.kW, self.kH, self.dW or step or self.kW, self.dH or step or self.kH, self.padW or 0, self.padH or 0
+-- Images
+
+local function window_text(self)
+   local text = ('(%dx%d, %d,%d'):format(self.kW, self.kH, self.dW, self.dH)
+   if self.padW ~= 0 or self.padH ~= 0 then text = text .. ', ' .. self.padW .. ',' .. self.padH end
+   return text .. ')'
 end
 
-local Max = define('nn.SpatialMaxPooling')
-local init = Max.__init
-
-function Max:__init(...)
-   init(self, ...)
-   self.indices = torch.LongTensor()
-end
-
-local function max_window(self)
-   local kW, kH, dW, dH, padW, padH = window(self)
-   return kW, kH, dW, dH, padW, padH, self.ceil_mode or false, self.dilationW or 1, self.dilationH or 1
-end
-keeps_places(Max, 'spatial_max_pooling', max_window)
-
-local pooled = Max.updateOutput
-function Max:updateOutput(input)
+local function note_size(self, input)
    self.iheight, self.iwidth = input:size(input:dim() - 1), input:size(input:dim())
-   return pooled(self, input)
 end
+rounds(layer.maxima{ name = 'SpatialMaxPooling', before = note_size, text = window_text })
+layer.maxima{ name = 'SpatialDilatedMaxPooling', before = note_size,
+   text = function(self)
+      return ('%s, %s,%s)'):format(window_text(self):sub(1, -2), self.dilationW, self.dilationH)
+   end }
 
-local Average = define('nn.SpatialAveragePooling')
-Average.default_step = 1
-local init_average = Average.__init
-
-function Average:__init(...)
-   init_average(self, ...)
-   self.count_include_pad = true
-   self.divide = true
+local Average = layer.plain{ name = 'SpatialAveragePooling', gradient = '_grad_input', text = window_text }
+rounds(Average)
+-- Sums in place of means, if divide is false
+for _, method in ipairs{ 'updateOutput', 'updateGradInput' } do
+   local of_means = Average[method]
+   Average[method] = function(self, ...)
+      local result = of_means(self, ...)
+      if self.divide == false then result:mul(self.kW * self.kH) end
+      return result
+   end
 end
-
 function Average:setCountIncludePad()
    self.count_include_pad = true
    return self
@@ -110,40 +61,8 @@ function Average:setCountExcludePad()
    return self
 end
 
--- Sums in place of means, if divide is false.
-local function averaging(self)
-   local kW, kH, dW, dH, padW, padH = window(self)
-   local with_border = self.count_include_pad
-   if type(with_border) == 'nil' then with_border = true end
-   return kW, kH, dW, dH, padW, padH, self.ceil_mode or false, with_border
-end
-
-function Average:updateOutput(input)
-   kernel.spatial_average_pooling(self.output, input, averaging(self))
-   if self.divide == false then self.output:mul(self.kW * self.kH) end
-   return self.output
-end
-
-function Average:updateGradInput(input, gradOutput)
-   kernel.spatial_average_pooling_grad_input(self.gradInput, input, gradOutput, averaging(self))
-   if self.divide == false then self.gradInput:mul(self.kW * self.kH) end
-   return self.gradInput
-end
-
-local Dilated = torch.class('nn.SpatialDilatedMaxPooling', 'nn.SpatialMaxPooling')
-function Dilated:__init(kW, kH, dW, dH, padW, padH, dilationW, dilationH)
-   Max.__init(self, kW, kH, dW, dH, padW, padH)
-   self.dilationW, self.dilationH = dilationW or 1, dilationH or 1
-end
-function Dilated:__tostring__()
-   return ('%s, %s,%s)'):format(Max.__tostring__(self):sub(1, -2), self.dilationW, self.dilationH)
-end
-
-local function output_size(self, w, h) self.W, self.H = w, h end
-local AdaptiveMax = layer.plain{ name = 'SpatialAdaptiveMaxPooling', init = output_size }
-keeps_places(AdaptiveMax, 'adaptive_max_pooling', function(self) return self.H, self.W end)
-local AdaptiveAverage = layer.plain{ name = 'SpatialAdaptiveAveragePooling', f = 'adaptive_average_pooling',
-   init = output_size, arguments = function(self) return self.H, self.W end }
+layer.maxima{ name = 'SpatialAdaptiveMaxPooling' }
+local AdaptiveAverage = layer.plain{ name = 'SpatialAdaptiveAveragePooling' }
 function AdaptiveAverage:empty() self:clearState() end
 
 -- (sum of |x|^p)^(1/p) over each window
@@ -162,11 +81,10 @@ for _, name in ipairs{ 'reset', 'accGradParameters', 'accUpdateGradParameters', 
 end
 
 -- (sum of x^power)^(1 / power) over windows of features
-layer.plain{ name = 'FeatureLPPooling', f = 'feature_lp_pooling',
-   init = function(self, width, stride, power, batch_mode)
-      if width < 2 or width > 16 then error('width must be within 2 to 16', 3) end
-      if stride < 1 or stride > 4 then error('stride must be within 1 to 4', 3) end
-      self.width, self.stride, self.power, self.batch_mode = width, stride, power, batch_mode
+layer.plain{ name = 'FeatureLPPooling',
+   check = function(self)
+      if self.width < 2 or self.width > 16 then error('width must be within 2 to 16', 3) end
+      if self.stride < 1 or self.stride > 4 then error('stride must be within 1 to 4', 3) end
    end,
    arguments = function(self) return self.width, self.stride, self.power, self.batch_mode and 1 or 0 end,
    text = function(self)
@@ -175,16 +93,11 @@ layer.plain{ name = 'FeatureLPPooling', f = 'feature_lp_pooling',
 
 -- Sequences
 
-local TemporalMax = layer.plain{ name = 'TemporalMaxPooling',
-   init = function(self, kW, dW) self.kW, self.dW = kW, dW or kW end }
-keeps_places(TemporalMax, 'temporal_max_pooling', function(self) return self.kW, self.dW end)
+layer.maxima{ name = 'TemporalMaxPooling' }
 
 -- The k largest values of each feature in their order; k: the larger of minK and factor times the number of frames
 local KMax = torch.class('nn.TemporalDynamicKMaxPooling', 'nn.Module')
-function KMax:__init(minK, factor)
-   Module.__init(self)
-   self.minK, self.factor = minK, factor or 0
-end
+declared.construct(KMax, 'TemporalDynamicKMaxPooling')
 function KMax:updateOutput(input)
    local d = input:dim() - 1
    assert(d == 1 or d == 2, 'Only 2D or 3D(batch mode) accepted')
@@ -207,73 +120,23 @@ end
 
 -- Volumes
 
-local function windows(self, kT, kW, kH, dT, dW, dH)
-   layer.fields(self, KERNEL, kT, kW, kH)
-   layer.fields(self, STEP, dT or kT, dW or kW, dH or kH)
-end
 local function volume_text(self)
    local text = ('(%dx%dx%d, %d,%d,%d'):format(self.kT, self.kW, self.kH, triple(self, STEP))
    if self.padT and any(self, PAD, 0) then text = text .. (', %s,%s,%s'):format(triple(self, PAD)) end
-   return text
+   return text .. ')'
 end
 
-local VolumetricAverage = layer.plain{ name = 'VolumetricAveragePooling', f = 'volumetric_average_pooling',
-   init = windows,
-   arguments = function(self)
-      local kT, kW, kH = triple(self, KERNEL)
-      return kT, kW, kH, triple(self, STEP)
-   end,
-   text = function(self) return volume_text(self) .. ')' end }
+local VolumetricAverage = layer.plain{ name = 'VolumetricAveragePooling', text = volume_text }
 function VolumetricAverage:empty() return self:clearState() end
 
-local VolumetricMax = torch.class('nn.VolumetricMaxPooling', 'nn.Module')
-VolumetricMax.__version = 2
-
-function VolumetricMax:__init(kT, kW, kH, dT, dW, dH, padT, padW, padH)
-   Module.__init(self)
-   windows(self, kT, kW, kH, dT, dW, dH)
-   layer.fields(self, PAD, padT or 0, padW or 0, padH or 0)
-   self.ceil_mode = false
-   self.indices = torch.LongTensor()
-end
-
-VolumetricMax.padT, VolumetricMax.padW, VolumetricMax.padH = 0, 0, 0 -- files of before version 2 have none
-function VolumetricMax:ceil()
-   self.ceil_mode = true
-   return self
-end
-function VolumetricMax:floor()
-   self.ceil_mode = false
-   return self
-end
-
--- How output sizes are rounded; kernel, steps, paddings and dilations
-local function volume_window(self)
-   local dilationT, dilationW, dilationH = dilations(triple(self, DILATION))
-   return self.ceil_mode or false, self.kT, self.kW, self.kH, self.dT, self.dW, self.dH, self.padT, self.padW,
-      self.padH,
-      dilationT, dilationW, dilationH
-end
-
-function VolumetricMax:updateOutput(input)
+local function note_volume(self, input)
    local dims = input:dim()
    self.itime, self.iheight, self.iwidth = input:size(dims - 2), input:size(dims - 1), input:size(dims)
-   self.indices = whole_numbers.beside(input, self.indices)
-   kernel.volumetric_max_pooling(self.output, self.indices, input, volume_window(self))
-   return self.output
 end
-
-function VolumetricMax:updateGradInput(input, gradOutput)
-   kernel.volumetric_max_pooling_grad_input(self.gradInput, input, gradOutput, self.indices, volume_window(self))
-   return self.gradInput
-end
-
-function VolumetricMax:empty() self:clearState() end
-
-function VolumetricMax:clearState()
-   if self.indices then self.indices:set() end
-   return Module.clearState(self)
-end
+local VolumetricMax = layer.maxima{ name = 'VolumetricMaxPooling', before = note_volume, text = volume_text }
+rounds(VolumetricMax)
+VolumetricMax.__version = 2
+VolumetricMax.padT, VolumetricMax.padW, VolumetricMax.padH = 0, 0, 0 -- files of before version 2 have none
 
 -- Before version 2 there was no ceil_mode.
 function VolumetricMax:read(file, version)
@@ -281,16 +144,10 @@ function VolumetricMax:read(file, version)
    if version < 2 then self.ceil_mode = false end
 end
 
-function VolumetricMax:__tostring__() return torch.type(self) .. volume_text(self) .. ')' end
-
-local VolumetricDilated = torch.class('nn.VolumetricDilatedMaxPooling', 'nn.VolumetricMaxPooling')
-function VolumetricDilated:__init(...)
-   VolumetricMax.__init(self, ...)
-   layer.fields(self, DILATION, dilations(select(10, ...)))
-end
-function VolumetricDilated:__tostring__()
-   return ('%s%s, %d,%d,%d)'):format(torch.type(self), volume_text(self), triple(self, DILATION))
-end
+layer.maxima{ name = 'VolumetricDilatedMaxPooling', before = note_volume,
+   text = function(self)
+      return ('%s, %d,%d,%d)'):format(volume_text(self):sub(1, -2), triple(self, DILATION))
+   end }
 
 -- Max pooling of windows at random places, to sizes that need not divide the input's
 

@@ -1,13 +1,17 @@
--- Makes layers from kernels: lua_compat/kernels/nn/layers.py says which belong together, and under which names.
+-- Makes layers of kernels and of what is declared of them (nn/declarations.lua); lua_compat/kernels/nn/layers.py says
+-- which kernels belong together, and under which names. A row says what is not declared, or is otherwise:
 --    name   the class, without nn.
---    parent its parent class, by default nn.Module
---    init   function(self, ...): sets the fields from the constructor's arguments
+--    init   function(self, ...): sets the fields from the constructor's arguments; check(self): raises for wrong ones
+--    gradient  what follows a kernel's name for its gradient
 --    f      the kernel's name, or what gives it for a module and its input; arguments(self, input) are its numbers
 --    any_type  of layer.plain: whether it takes inputs of other types than its own
 --    text   function(self): what is printed after the type name
 local kernels = require 'torch.core.kernels'
 local kernel = kernels.of_layers
+local declarations = require 'nn.declarations'
+local declared = require 'nn.shared.declared'
 local kept = require 'nn.convolution.luajit.kept_windows'
+local whole_numbers = require 'nn.shared.whole_numbers'
 local records = require('torch.core.memory').records
 local whole = require('torch.core.arguments').whole
 local Module = torch.getmetatable('nn.Module')
@@ -21,21 +25,30 @@ local function chosen(f)
    return function() return f end
 end
 
+-- The class of a row; its constructor's and its kernel's functions: init, kernel, arguments
 local function class_of(row)
-   local class = torch.class('nn.' .. row.name, row.parent or 'nn.Module')
+   local name = row.name
+   local declaration = declarations.of(name)
+   local class = torch.class('nn.' .. name, 'nn.' .. declaration.base)
+   declared.sign(declaration)
    if row.text then
       function class:__tostring__() return torch.type(self) .. row.text(self) end
    end
-   return class
+   local arguments = row.arguments or declaration.takes and declared.reader(name) or none
+   return class, row.init or declared.setter(name), row.f or declaration.kernel, arguments,
+      declaration.gradient_takes and declared.reader(name, declaration.gradient_takes) or arguments
 end
 
 -- A layer without parameters
 function layer.plain(row)
-   local class = class_of(row)
-   local arguments, f, kernel = row.arguments or none, chosen(row.f), row.any_type and kernels.of_tensors or kernel
+   local class, init, f, arguments = class_of(row)
+   local kernel = row.any_type and kernels.of_tensors or kernel
+   local gradient, check = row.gradient or '_gradient', row.check or none
+   f = chosen(f)
    function class:__init(...)
       Module.__init(self)
-      if row.init then row.init(self, ...) end
+      init(self, ...)
+      check(self)
    end
    function class:updateOutput(input)
       kernel[f(self, input)](self.output, input, arguments(self, input))
@@ -43,7 +56,7 @@ function layer.plain(row)
    end
    function class:updateGradInput(input, gradOutput)
       if not self.gradInput then return end
-      kernel[f(self, input) .. '_gradient'](self.gradInput, input, gradOutput, arguments(self, input))
+      kernel[f(self, input) .. gradient](self.gradInput, input, gradOutput, arguments(self, input))
       return self.gradInput
    end
    return class
@@ -51,12 +64,12 @@ end
 
 -- A layer of two inputs, a table
 function layer.pair(row)
-   local class = class_of(row)
-   local arguments, f, gradients = row.arguments or none, kernel[row.f], kernel[row.f .. '_gradients']
+   local class, init, name, arguments = class_of(row)
+   local f, gradients = kernel[name], kernel[name .. '_gradients']
    function class:__init(...)
       Module.__init(self)
       self.gradInput = { torch.Tensor(), torch.Tensor() }
-      if row.init then row.init(self, ...) end
+      init(self, ...)
    end
    function class:updateOutput(input)
       f(self.output, input[1], input[2], arguments(self))
@@ -78,10 +91,9 @@ end
 -- gradients (nn/convolution/luajit/kept_windows.lua). takes_target: the input may be { tensor, target }, where the
 -- target's sizes count (arguments sees the table) and its gradient is zero.
 function layer.with_parameters(row)
-   local class = class_of(row)
-   local arguments = row.arguments or none
-   local forward, grad_input = kernel[row.f], kernel[row.f .. '_grad_input']
-   local grad_parameters = kernel[row.f .. '_grad_parameters']
+   local class, init, name, arguments = class_of(row)
+   local forward, grad_input, grad_parameters = kernel[name], kernel[name .. '_grad_input'],
+      kernel[name .. '_grad_parameters']
    local sizes, last = row.sizes, row.sizes and #row.sizes
 
    -- Fields that a script has changed must still be the weight's. (nn/THNN.lua gives a module no more than it needs.)
@@ -103,7 +115,7 @@ function layer.with_parameters(row)
 
    function class:__init(...)
       Module.__init(self)
-      row.init(self, ...)
+      init(self, ...)
       self.weight = torch.Tensor(row.weight(self))
       self.gradWeight = torch.Tensor(row.weight(self))
       if row.bias then
@@ -152,6 +164,33 @@ function layer.with_parameters(row)
       if row.keeps_windows then kept.announce(self) end
       grad_parameters(self.gradWeight, self.gradBias, tensor_of(input), gradOutput, self.weight, self.bias, scale or 1,
          arguments(self, input))
+   end
+   return class
+end
+
+-- A layer that keeps the places of maxima in `indices`. before(self, input) is called before the forward pass.
+function layer.maxima(row)
+   local class, init, name, arguments, of_gradient = class_of(row)
+   local forward, gradient, before = kernel[name], kernel[name .. '_grad_input'], row.before or none
+   function class:__init(...)
+      Module.__init(self)
+      init(self, ...)
+   end
+   function class:updateOutput(input)
+      before(self, input)
+      self.indices = whole_numbers.beside(input, self.indices)
+      forward(self.output, self.indices, input, arguments(self))
+      return self.output
+   end
+   function class:updateGradInput(input, gradOutput)
+      if not self.gradInput then return end
+      gradient(self.gradInput, input, gradOutput, self.indices, of_gradient(self))
+      return self.gradInput
+   end
+   function class:empty() self:clearState() end
+   function class:clearState()
+      if self.indices then self.indices:set() end
+      return Module.clearState(self)
    end
    return class
 end

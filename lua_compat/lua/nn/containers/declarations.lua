@@ -1,0 +1,58 @@
+-- What is declared of the classes in nn/containers/init.lua; nn/declarations.lua says what the words mean.
+return {
+   Module = {
+      help = 'The class that all modules inherit from.',
+   },
+   Criterion = {
+      help = 'The class that all losses inherit from.',
+   },
+   Container = {
+      help = 'The class that all modules with modules in them inherit from.',
+      fields = 'modules:table',
+   },
+   Sequential = {
+      help = 'Runs modules one after the other.',
+      base = 'Container',
+      fields = 'modules:table',
+      torch_nn = 'Sequential',
+   },
+   Concat = {
+      help = 'Runs modules on one input and joins their outputs along a dimension.',
+      base = 'Container',
+      arguments = 'dimension:whole',
+      fields = 'modules:table outputSize:LongStorage',
+   },
+   ConcatTable = {
+      help = 'Runs modules on one input and puts their outputs in a table.',
+      base = 'Container',
+      fields = 'modules:table',
+   },
+   ParallelTable = {
+      help = 'Runs a module on each element of a table.',
+      base = 'Container',
+      fields = 'modules:table gradInput:table',
+   },
+   Parallel = {
+      help = 'Runs a module on each slice of a dimension and joins the outputs.',
+      base = 'Container',
+      arguments = 'inputDimension:whole outputDimension:whole',
+      fields = 'modules:table',
+   },
+   DepthConcat = {
+      help = 'Concat for outputs of different sizes: the smaller ones are padded with zeros.',
+      base = 'Concat',
+      arguments = 'dimension:whole',
+      fields = 'modules:table outputSize:LongStorage',
+   },
+   MapTable = {
+      help = 'Runs one module on each element of a table, with shared weights.',
+      base = 'Container',
+      arguments = 'module:module? shared:flag=true',
+   },
+   StochasticGradient = {
+      help = 'Trains a module on a dataset, one example at a time.',
+      arguments = 'module:module criterion:module',
+      fields = 'learningRate:number=0.01 learningRateDecay:number=0 maxIteration:whole=25 '
+         .. 'shuffleIndices:flag=true verbose:flag=true',
+   },
+}

@@ -1,0 +1,199 @@
+-- What is made from a class's declaration (nn/declarations.lua): the function that gives a new module its fields, the
+-- one that reads a module's fields for a kernel, and the signatures of its kernels.
+local declarations = require 'nn.declarations'
+local compiled = require 'torch.core.templates'
+local signatures = require 'torch.core.signatures'
+local arguments = require 'torch.core.arguments'
+
+local type, error, tobit, concat = type, error, bit.tobit, table.concat
+
+local declared = {}
+
+-- For each type of field: whether a value is not yet what a kernel takes, what makes it that, its letter in signatures
+-- (lua_compat/runtime/bridge.py), and its letter where more of them may follow.
+local KINDS = {
+   whole = { "type(X) ~= 'number' or tobit(X) ~= X", 'whole', 'i', '#' },
+   number = { "type(X) ~= 'number'", 'number', 'd', '+' },
+   scalar = { "type(X) ~= 'number'", 'scalar', 'n' },
+   flag = { "type(X) ~= 'boolean'", 'flag', 'b' },
+   text = { "type(X) ~= 'string'", 'text', 's', '$' },
+}
+
+local function literal(value)
+   if type(value) == 'number' then return ('%.17g'):format(value) end
+   return type(value) == 'string' and ('%q'):format(value) or tostring(value)
+end
+
+-- A function that is made when it is first called: make() gives it.
+local function on_first_call(make)
+   local made
+   local function get()
+      made = made or make()
+      return made
+   end
+   compiled.on_first_use(get)
+   return function(...) return (made or get())(...) end
+end
+
+-- The text that gives a new module its fields
+local function setter_text(declaration)
+   local parameters, lines = { 'self' }, {}
+   local function add(text, ...) lines[#lines + 1] = '   ' .. text:format(...) end
+   for _, field in ipairs(declaration.all) do
+      local name, kind = field.name, field.kind
+      local default = field.like or field.default ~= nil and literal(field.default)
+      if field.role == 'argument' then
+         parameters[#parameters + 1] = name
+         if default == 'true' then add('if %s == nil then %s = true end', name, name)
+         elseif default then add('%s = %s or %s', name, name, default) end
+         add('self.%s = %s', name, name)
+      elseif field.role == 'field' then
+         if kind == 'table' then default = '{}' elseif not KINDS[kind] then default = ('torch.%s()'):format(kind) end
+         add('self.%s = %s', name, default)
+      end
+   end
+   return ('local torch = ...\nreturn function(%s)\n%s\nend'):format(concat(parameters, ', '), concat(lines, '\n'))
+end
+
+-- A function of a new module and the constructor's arguments, which gives it its fields
+function declared.setter(name)
+   local declaration = declarations.of(name)
+   return on_first_call(function()
+      return compiled.from_text(setter_text(declaration), 'fields of nn.' .. name)(torch)
+   end)
+end
+
+-- Gives a class, which torch.class has made, the constructor that gives modules their fields and nothing else.
+function declared.construct(class, name)
+   local set, base = declared.setter(name), name:find('Criterion$') and 'nn.Criterion' or 'nn.Module'
+   local root = torch.getmetatable(base)
+   function class:__init(...)
+      root.__init(self)
+      set(self, ...)
+   end
+end
+
+-- The lines that raise an error for numbers out of range, and the names of the fields that they look at
+local function range_lines(declaration)
+   local lines, used = {}, {}
+   for _, row in ipairs(declaration.ranges or {}) do
+      local place, condition, text, names = row[1], row[2], row[3], row[4]
+      if not names then -- { place, what, fields }
+         names = row[3]:gsub(',', '')
+         condition = names:gsub('(%w+)', '%1 > 0'):gsub(' 0 ', ' 0 and ')
+         text = ('%s should be greater than zero, but got %s'):format(row[2], (row[3]:gsub('%w+', '%0: %%d')))
+      end
+      for field in names:gmatch('%w+') do used[field] = true end
+      lines[#lines + 1] = ('   if not (%s) then error((%q):format(%s), 0) end'):format(condition,
+         ("bad argument #%d to 'v' (%s)"):format(place, text), (names:gsub(' ', ', ')))
+   end
+   return lines, used
+end
+
+-- What a module without the field means
+local function absent_value(field)
+   if field.absent ~= nil then return literal(field.absent) end
+   if field.kind == 'flag' then return 'false' end
+   return field.like or field.default ~= nil and literal(field.default)
+end
+
+local function reader_text(declaration, taken)
+   local checks, used = range_lines(declaration)
+   local results = {}
+   for word in taken:gmatch('%S+') do
+      if word ~= '...' then results[#results + 1] = word end
+      if word:find('^%w') then used[declarations.field(declaration, word).name] = true end
+   end
+   local all = declaration.all
+   for k = #all, 1, -1 do -- a default comes before what has it
+      if used[all[k].name] and all[k].like then used[all[k].like] = true end
+   end
+   local lines = {}
+   for _, field in ipairs(all) do
+      local name, kind = field.name, KINDS[field.kind]
+      if used[name] then
+         lines[#lines + 1] = ('   local %s = self.%s'):format(name, name)
+         if kind then
+            local absent = absent_value(field) or field.may_be_nil and 'nil'
+            local converted = ('%s(%s)'):format(kind[2], name)
+            if absent == 'nil' then
+               converted = ("type(%s) ~= 'nil' and %s or nil"):format(name, converted)
+            elseif absent and absent ~= 'false' then
+               converted = ("type(%s) == 'nil' and %s or %s"):format(name, absent, converted)
+            end
+            lines[#lines + 1] = ('   if %s then %s = %s end'):format(kind[1]:gsub('X', name), name, converted)
+         end
+      end
+   end
+   return ([[
+local type, error, tobit, whole, number, scalar, flag, text = ...
+return function(self)
+%s
+%s
+   return %s
+end]]):format(concat(lines, '\n'), concat(checks, '\n'), concat(results, ', '))
+end
+
+-- A function of a module that gives the fields named in ``taken`` (by default what the declaration says that its kernel
+-- takes) as plain numbers, booleans and texts within their ranges; 'texts' in it are given as they are.
+function declared.reader(name, taken)
+   local declaration = declarations.of(name)
+   taken = taken or declaration.takes or ''
+   local made
+   local function make()
+      made = made or compiled.from_text(reader_text(declaration, taken), 'fields of nn.' .. name)(type, error, tobit,
+         arguments.whole, arguments.number, arguments.scalar, arguments.flag, arguments.text)
+      return made
+   end
+   compiled.on_first_use(make)
+   return function(self) return (made or make())(self) end
+end
+
+-- By kind: the letters of each kernel's tensors, by what follows its name
+local TENSORS = {
+   plain = { [''] = 'ot', _gradient = 'ott' },
+   pair = { [''] = 'ott', _gradients = 'oottt' },
+   weighted = { [''] = 'ottt', _grad_input = 'otttt', _grad_parameters = 'ttttttd' },
+   maxima = { [''] = 'oot', _grad_input = 'ottt' },
+   averages = { [''] = 'ot', _grad_input = 'ott' },
+}
+
+-- What stands for fields in a kernel's signature
+local function letters_of(declaration, takes)
+   local letters, rest = {}, false
+   for word in takes:gmatch('%S+') do
+      local field = word:find('^%w') and declarations.field(declaration, word)
+      local kind = KINDS[field and field.kind or 'text']
+      if word == '...' then
+         rest = true
+      elseif rest then
+         letters[#letters + 1] = kind[4]
+         break
+      else
+         letters[#letters + 1] = field and field.may_be_nil and kind[3]:upper() or kind[3]
+      end
+   end
+   return concat(letters)
+end
+
+-- The class that says what a kernel takes, by the kernel's name with an ending: signatures are made when asked for.
+local signed, endings = {}, {}
+
+setmetatable(signatures, { __index = function(self, kernel)
+   if not signed[kernel] then return nil end
+   local declaration, ending = signed[kernel], endings[kernel]
+   local takes = ending ~= '' and declaration.gradient_takes or declaration.takes
+   self[kernel] = TENSORS[declaration.kind][ending] .. letters_of(declaration, takes)
+   return self[kernel]
+end })
+
+-- Says what the kernels of a class take, so that Python need not be asked.
+function declared.sign(declaration)
+   if not (declaration.kernel and declaration.takes) then return end
+   for ending in pairs(TENSORS[declaration.kind]) do
+      local kernel = declaration.kernel .. ending
+      signed[kernel], endings[kernel] = declaration, ending
+   end
+end
+
+return declared

@@ -1,0 +1,45 @@
+-- What is declared of the classes in nn/similarity/init.lua; nn/declarations.lua says what the words mean.
+return {
+   Bilinear = {
+      help = 'A bilinear form of two inputs, with learnt weights.',
+      arguments = 'inputSize1:whole inputSize2:whole outputSize:whole bias:flag=true',
+   },
+   Cosine = {
+      help = 'The cosine of the angle between the input and each of the learnt weight vectors.',
+      arguments = 'inputSize:whole outputSize:whole',
+   },
+   Euclidean = {
+      help = 'The distance of the input to each of the learnt centres.',
+      arguments = 'inputSize:whole outputSize:whole',
+   },
+   WeightedEuclidean = {
+      help = 'The distance to each learnt centre, with a learnt weight for each feature.',
+      arguments = 'inputSize:whole outputSize:whole',
+   },
+   Kmeans = {
+      help = 'Clusters its input around learnt centres.',
+      arguments = 'k:whole dim:whole scale:number?',
+      fields = 'loss:number=0',
+   },
+   DotProduct = {
+      help = 'The dot product of the two tensors of a table.',
+      kind = 'pair',
+      kernel = 'dot_product',
+      takes = '',
+   },
+   CosineDistance = {
+      help = 'The cosine of the angle between the two tensors of a table.',
+      kind = 'pair',
+      kernel = 'cosine_distance',
+      takes = '',
+   },
+   PairwiseDistance = {
+      help = 'The p-norm distance of the two tensors of a table.',
+      arguments = 'norm:scalar=2',
+      fields = 'diff:Tensor gradInput:table',
+      usage = '(p)',
+      kind = 'pair',
+      kernel = 'pairwise_distance',
+      takes = 'norm',
+   },
+}

@@ -1,0 +1,34 @@
+-- What is declared of the classes in nn/upsampling/init.lua; nn/declarations.lua says what the words mean.
+return {
+   SpatialUpSamplingNearest = {
+      help = 'Enlarges images by repeating pixels.',
+      arguments = 'scale_factor:whole',
+      usage = '(scale)',
+      thnn = {
+         updateOutput = 'input output scale_factor',
+         updateGradInput = 'input gradOutput gradInput scale_factor',
+      },
+   },
+   SpatialUpSamplingBilinear = {
+      help = 'Enlarges images by bilinear interpolation.',
+      arguments = 'scale_factor:whole',
+      usage = '(scale)',
+      thnn = {
+         updateOutput = 'input output oheight owidth',
+         updateGradInput = 'gradOutput gradInput batch planes iheight iwidth oheight owidth',
+      },
+   },
+   UpSampling = {
+      help = 'Enlarges images or volumes, by repeating elements or by interpolation.',
+      arguments = "scale_factor:whole mode:text='nearest'",
+      usage = '(scale, [mode])',
+   },
+   PixelShuffle = {
+      help = 'Turns groups of planes into larger images.',
+      arguments = 'upscaleFactor:scalar',
+      kind = 'plain',
+      kernel = 'pixel_shuffle',
+      takes = 'upscaleFactor',
+      torch_nn = 'PixelShuffle',
+   },
+}

@@ -1,0 +1,143 @@
+"""What is declared of nn's classes is what Torch7, the kernels, THNN and torch.nn have."""
+
+import re
+from typing import Any
+
+import pytest
+from torch import nn
+
+from lua_compat.declarations import Declaration, declarations
+from lua_compat.kernels import all_kernels
+from lua_compat.runtime.state import LUA_FOLDER
+from tests.helpers.places import DATA
+
+NN_CLASSES = (DATA / "nn_classes.txt").read_text(encoding="utf-8")
+SCALARS = {"number": float, "boolean": lambda text: text == "true", "string": str}
+KINDS = {"whole": float, "number": float, "scalar": float, "flag": bool, "text": str}
+
+
+def parents() -> dict[str, str]:
+    found = re.findall(r"^class (\w+) parent (\S+)", NN_CLASSES, re.MULTILINE)
+    return {name: parent.removeprefix("nn.") for name, parent in found}
+
+
+def literal(text: str) -> Any:
+    text = text.strip()
+    if text in ("true", "false"):
+        return text == "true"
+    return text[1:-1] if text[0] == "'" else float(text)
+
+
+def fresh_modules() -> list[tuple[str, list[Any], dict[str, Any]]]:
+    """Each constructor that Torch7 was given plain values: the class, the values, the fields it then had."""
+    found = []
+    for block in re.split(r"^fresh ", NN_CLASSES, flags=re.MULTILINE)[1:]:
+        call = re.match(r"nn\.(\w+)\(((?:[\d.-]+|true|false|'\w+'|, )*)\) type", block)
+        if call:
+            values = [literal(text) for text in call[2].split(",") if text.strip()]
+            rows = re.findall(r"^ +(\w+) = (number|boolean|string) (.*)$", block, re.MULTILINE)
+            fields = {name: SCALARS[kind](value) for name, kind, value in rows}
+            found.append((call[1], values, fields))
+    return found
+
+
+def test_every_class_of_torch7_is_declared_with_its_parent() -> None:
+    ours = {name: declared.base for name, declared in declarations().items()}
+    roots = {"Module", "Criterion"}
+    assert {name: base for name, base in ours.items() if name not in roots} == {
+        name: parent.replace("-", "Module") for name, parent in parents().items() if name not in roots
+    }
+
+
+def expected_fields(declared: Declaration, values: list[Any]) -> dict[str, Any]:
+    """The plain fields of a new module, of the kinds that are declared; none that were given a text."""
+    found: dict[str, Any] = {}
+    given = iter(values)
+    for name, field in declared.fields.items():
+        value = next(given, None) if field.role == "argument" else None
+        if value is None:
+            value = found.get(field.like) if field.like else field.default
+        if not isinstance(value, str) or value == field.default:
+            found[name] = value
+    return found
+
+
+def test_a_new_module_has_the_fields_that_are_declared() -> None:
+    compared = 0
+    for name, values, recorded in fresh_modules():
+        declared = declarations()[name]
+        for field, value in expected_fields(declared, values).items():
+            # an argument's name may be that of a field of another kind, as IndexLinear's normalize is
+            if isinstance(recorded.get(field), KINDS.get(declared.fields[field].kind, ())):
+                assert value == pytest.approx(recorded[field]), f"nn.{name}({values}).{field}"
+                compared += 1
+    assert compared > 250
+
+
+def test_defaults_are_of_the_field_s_type() -> None:
+    for name, declared in declarations().items():
+        for field in declared.fields.values():
+            for value in (field.default, field.absent):
+                if value is not None and field.kind in KINDS:
+                    kind = KINDS[field.kind]
+                    as_declared = type(value) is kind or (kind is float and type(value) is int)
+                    assert as_declared, f"{name}.{field.name}"
+            assert field.like is None or field.like in declared.fields, f"{name}.{field.name}"
+
+
+def kernels_of(declared: Declaration) -> list[str]:
+    endings = {
+        "plain": ["_gradient"],
+        "pair": ["_gradients"],
+        "weighted": ["_grad_input", "_grad_parameters"],
+        "maxima": ["_grad_input"],
+        "averages": ["_grad_input"],
+    }[declared.kind or ""]
+    return [f"{declared.kernel}{ending}" for ending in ["", *endings]]
+
+
+def test_kernels_are_there_and_take_declared_fields() -> None:
+    found = set()
+    for name, declared in declarations().items():
+        if not declared.kernel:
+            continue
+        found |= set(kernels_of(declared))
+        for word in (declared.takes or "").split():
+            assert word == "..." or word[0] == "'" or word in declared.fields, f"{name}: {word}"
+    assert len(found) >= 60
+    assert found <= all_kernels().keys()
+
+
+def test_thnn_s_functions_take_what_is_declared() -> None:
+    lines = (DATA / "thnn_functions.txt").read_text(encoding="utf-8").splitlines()
+    recorded = {name: arguments for name, *arguments in map(str.split, lines)}
+    checked = 0
+    for declared in declarations().values():
+        for method, text in declared.thnn.items():
+            function, words = f"{declared.thnn_name}_{method}", text.split()
+            if function not in recorded:  # of a version of Torch7 before
+                continue
+            arguments = recorded[function]
+            assert len(words) == len(arguments), function
+            assert [w for w in words if w in arguments] == [a for a in arguments if a in words], function
+            checked += 1
+    assert checked > 120
+
+
+def test_counterparts_are_there() -> None:
+    named = [declared.torch_nn for declared in declarations().values() if declared.torch_nn]
+    assert len(named) > 50
+    assert [name for name in named if not isinstance(getattr(nn, name, None), type)] == []
+
+
+def test_each_has_a_sentence() -> None:
+    for name, declared in declarations().items():
+        assert re.fullmatch(r"[A-Zx1].*\.", declared.help), name
+
+
+def test_a_family_is_declared_where_its_classes_are() -> None:
+    for file in (LUA_FOLDER / "nn").glob("*/declarations.lua"):
+        beside = "".join(path.read_text(encoding="utf-8") for path in file.parent.glob("*.lua"))
+        assert file.parent.name in beside
+    families = {declared.family for declared in declarations().values()}
+    assert families == {file.parent.name for file in (LUA_FOLDER / "nn").glob("*/init.lua")}
