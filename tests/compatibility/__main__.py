@@ -13,7 +13,7 @@ from tests.compatibility.recorded import Recorded
 from tests.compatibility.report import as_json, as_page
 from tests.compatibility.repositories import REPOSITORIES, ROCKS
 from tests.compatibility.repository import Repository
-from tests.compatibility.stages import Result, examine
+from tests.compatibility.stages import Result, examine, find_packages
 
 _SECONDS = 300.0
 
@@ -44,6 +44,11 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--resume", action="store_true", help="leave out the repositories that --json has already"
     )
+    parser.add_argument(
+        "--packages",
+        action="store_true",
+        help="look again only at what the repositories of --json require, and keep all else",
+    )
     options = parser.parse_args(arguments)
     if not options.folder.is_dir():
         parser.error(f"{options.folder}: no such folder")
@@ -51,6 +56,8 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         parser.error("--record keeps what Torch7 prints: name one with --torch7")
     if options.resume and not options.json:
         parser.error("--resume continues the file of --json, which is not given")
+    if options.packages and not (options.json and options.json.exists()):
+        parser.error("--packages changes the file of --json, which is not there")
     return options
 
 
@@ -93,6 +100,26 @@ def _kept(report: Path | None, run_again: Sequence[str]) -> list[Result]:
     ]
 
 
+def _packages_again(options: argparse.Namespace, found: Sequence[Repository], rocks: Sequence[Path]) -> None:
+    """Changes what the report says of packages, for the repositories found."""
+    results = {result.name: result for result in _kept(options.json, ())}
+    for repository in found:
+        result = results[repository.name]
+        folder = options.folder.resolve() / repository.folder
+        with tempfile.TemporaryDirectory() as scratch:
+            ended = find_packages(repository, result, folder, Path(scratch), rocks, options.seconds)
+        missing = sorted(result.missing_with_pip)
+        print(f"{result.name}: {ended or ', '.join(missing) or 'all'}", flush=True)
+    _write(options, list(results.values()))
+
+
+def _write(options: argparse.Namespace, results: Sequence[Result]) -> None:
+    if options.json:
+        options.json.write_text(json.dumps(as_json(results), indent=1) + "\n", encoding="utf-8")
+    if options.out:
+        options.out.write_text(as_page(results), encoding="utf-8")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
     found = _here(options.folder, options.only)
@@ -111,17 +138,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as place:
         link_rocks(options.folder, Path(place))
         rocks = [Path(place) / "any"]
+        if options.packages:
+            _packages_again(options, found, rocks)
+            return 0
         for repository in found:
             folder = options.folder.resolve() / repository.folder
             result = examine(repository, folder, rocks, torch7, options.seconds, recorded)
             results = sorted([*results, result], key=lambda result: result.name.lower())
             print(f"{result.name}: {result.stage}  {result.problem}", flush=True)
-            if options.json:
-                options.json.write_text(json.dumps(as_json(results), indent=1) + "\n", encoding="utf-8")
+            _write(options, results)
             if options.record:
                 recorded.write()
-    if options.out:
-        options.out.write_text(as_page(results), encoding="utf-8")
     return 0
 
 

@@ -4,7 +4,7 @@ import datetime
 import platform
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -26,9 +26,12 @@ seed, are in `tests/compatibility/`. Nothing of the repositories is kept here.
 
 {counted}
 
-The stages: *files parse* (all of its Lua), *packages load* (all that its files require; those in plain
-Lua come from their own repositories; windows and OpenCL are left out), *runs in part* (some of its
-commands), *runs to its end*, *numbers equal* (it prints what Torch7 prints, to 1e-4), *bits equal* (to
+*With pip* and *With rocks* name the packages that its files require and that do not load: in the first
+column after `pip install` alone, in the second with packages in plain Lua from their own repositories, too,
+as LuaRocks would install them. Windows, OpenCL and requires inside pcall are left out.
+
+The stages: *files parse* (all of its Lua), *packages load* (none is missing with rocks), *runs in part* (some
+of its commands), *runs to its end*, *numbers equal* (it prints what Torch7 prints, to 1e-4), *bits equal* (to
 the last printed digit). Numbers are compared where `--torch7` names a Torch7 that can run the commands,
 too, or where `tests/compatibility/recorded.json` has what it printed. Scripts that want a GPU
 run with `--cpu-as-cuda`, and on Torch7 with `tests/compatibility/cuda_on_cpu.lua`. Times are seconds
@@ -36,8 +39,8 @@ for all commands of a repository, with Torch7's in parentheses, on a machine tha
 limit of a command (`--seconds`) counts processor time, so that no row depends on what else the machine did.
 The last column is the first thing that failed, or why there is nothing to compare.
 
-| Repository | Licence | Lua files | Stage | Time [s] | Run on | First problem |
-|---|---|---:|---|---:|---|---|
+| Repository | Licence | Lua files | With pip | With rocks | Stage | Time [s] | Run on | First problem |
+|---|---|---:|---|---|---|---:|---|---|
 {rows}
 {checkpoints}"""
 
@@ -71,7 +74,8 @@ def _counted(results: Sequence[Result]) -> str:
     equal = reached["numbers equal"] + reached["bits equal"]
     lines = [
         f"- {len(results)} repositories; {reached['nothing']} have a file that does not parse.",
-        f"- {sum(not result.missing for result in results)} have all the packages they require.",
+        f"- {sum(not result.missing_with_pip for result in results)} have all the packages they require with"
+        f" nothing but pip, {sum(not result.missing for result in results)} with rocks.",
         f"- Of {len(ran)} with commands on the list, {to_end} run to their end; {equal} of those print",
         f"  Torch7's numbers, {reached['bits equal']} to the last digit.",
     ]
@@ -96,6 +100,11 @@ def _time(result: Result) -> str:
     return f"{ours:.0f}{beside}"
 
 
+def _packages(missing: Mapping[str, str]) -> str:
+    """Returns the packages of modules that do not load."""
+    return ", ".join(sorted({name.split(".")[0] for name in missing})) or "all"
+
+
 def _row(result: Result) -> str:
     said = result.problem
     if result.not_counted:
@@ -103,7 +112,11 @@ def _row(result: Result) -> str:
     elif result.not_compared:
         said = f"not compared: {result.not_compared}"
     name = f"[{result.name}](https://github.com/{result.name}/tree/{result.commit})"
-    cells = (name, result.licence, str(result.files), result.stage, _time(result), result.date, _cell(said))
+    cells = (
+        name, result.licence, str(result.files),
+        _packages(result.missing_with_pip), _packages(result.missing),
+        result.stage, _time(result), result.date, _cell(said),
+    )  # fmt: skip
     return f"| {' | '.join(cells)} |"
 
 

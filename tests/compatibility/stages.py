@@ -4,7 +4,7 @@ import datetime
 import re
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from tests.compatibility import programs
 from tests.compatibility.checkpoints import Side, compare
 from tests.compatibility.data import Maker
 from tests.compatibility.recorded import Recorded
+from tests.compatibility.repositories import ROCKS
 from tests.compatibility.repository import STAGES, Repository, Run
 
 _SEED = 1
@@ -77,7 +78,8 @@ class Result:
     problem: str = ""
     files: int = 0
     requires: list[str] = field(default_factory=list)
-    missing: dict[str, str] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)  # with the plain Lua packages of ROCKS
+    missing_with_pip: dict[str, str] = field(default_factory=dict)  # with nothing but what pip installs
     runs: list[dict[str, Any]] = field(default_factory=list)
     not_counted: str = ""
     not_compared: str = ""  # why numbers are not compared, where all else went well
@@ -139,6 +141,37 @@ def _lines(folder: Path, name: str, lines: Sequence[str]) -> str:
     return str(path)
 
 
+def find_packages(
+    repository: Repository, result: Result, folder: Path, scratch: Path, rocks: Sequence[Path], limit: float
+) -> str:
+    """Finds what a repository requires and what of it does not load: with the rocks, and with pip alone.
+
+    Returns what ended th before all had been tried, or nothing.
+    """
+    result.requires = [name for name in required(folder) if name not in repository.absent]
+    script = scratch / "load.lua"
+    script.write_text(_LOAD)
+
+    def missing(names: Sequence[str], environment: Mapping[str, str]) -> tuple[dict[str, str], str]:
+        words = ["--cpu-as-cuda", str(script), _lines(scratch, "packages", names)]
+        loaded = programs.run_forked(words, scratch, environment, limit)
+        pairs = (line.partition("\t") for line in loaded.stdout.splitlines())
+        problems = {
+            name: _short(problem)
+            for name, tab, problem in pairs
+            if tab and name in names and name.split(".")[0] not in _OPTIONAL
+        }
+        return problems, loaded.problem
+
+    result.missing, ended = missing(result.requires, programs.surroundings(rocks))
+    own = {package for package, (source, _) in ROCKS.items() if source == repository.name}
+    others = [name for name in result.requires if name.split(".")[0] not in own]
+    # HOME: a folder in which neither LuaRocks nor Torch7 has installed anything
+    alone = programs.surroundings([], [("HOME", str(scratch))])
+    result.missing_with_pip, ended_with_pip = missing(others, alone)
+    return ended or ended_with_pip
+
+
 def examine(
     repository: Repository,
     folder: Path,
@@ -155,7 +188,6 @@ def examine(
     result = Result(
         repository.name, repository.commit, repository.licence, not_counted=repository.not_counted
     )
-    environment = programs.surroundings(rocks)
     with tempfile.TemporaryDirectory() as place:
         scratch = Path(place)
         broken = _broken_files(result, folder, scratch, torch7, limit)
@@ -164,19 +196,11 @@ def examine(
         for file, problem in broken.items():
             result.fail(f"{file}: {problem}")
 
-        script = scratch / "load.lua"
-        result.requires = [name for name in required(folder) if name not in repository.absent]
-        script.write_text(_LOAD)
-        words = [str(script), _lines(scratch, "packages", result.requires)]
-        loaded = programs.run_forked(["--cpu-as-cuda", *words], scratch, environment, limit)
-        for line in loaded.stdout.splitlines():
-            name, tab, problem = line.partition("\t")
-            if tab and name in result.requires and name.split(".")[0] not in _OPTIONAL:
-                result.missing[name] = _short(problem)
-        if loaded.ok and not result.missing:
+        problem = find_packages(repository, result, folder, scratch, rocks, limit)
+        if problem:
+            result.fail(problem)
+        elif not result.missing:
             result.reach("packages load")
-        elif not loaded.ok:
-            result.fail(loaded.problem)
 
         if repository.runs:
             _run_all(repository, result, folder, scratch, rocks, torch7, limit, recorded or Recorded({}))

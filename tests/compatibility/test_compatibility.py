@@ -34,6 +34,25 @@ def test_packages_that_files_require(tmp_path: Path) -> None:
     assert required(folder) == ["nn", "pl.path"]
 
 
+def test_packages_with_pip_and_with_rocks(tmp_path: Path) -> None:
+    """A package of ROCKS is missing with pip alone; a repository has itself; the rest of a report is kept."""
+    repositories = tmp_path / "repositories"
+    (repositories / "torch+class").mkdir(parents=True)
+    (repositories / "torch+class" / "init.lua").write_text("return {}\n")
+    (repositories / "torch+class" / "test.lua").write_text("require 'class' require 'nn'\n")
+    (repositories / "fmassa+optimize-net").mkdir()
+    (repositories / "fmassa+optimize-net" / "init.lua").write_text("require 'class' require 'nosuch.part'\n")
+    report, page = tmp_path / "report.json", tmp_path / "page.md"
+    kept = {"commit": "c0ffee", "licence": "MIT", "stage": "bits equal", "date": "2020-01-02"}
+    names = ("fmassa/optimize-net", "torch/class")
+    report.write_text(json.dumps({"date": "", "results": [{"name": name, **kept} for name in names]}))
+
+    assert command.main([str(repositories), "--packages", "--json", str(report), "--out", str(page)]) == 0
+    rows = [line.split(" | ")[3:6] for line in page.read_text().splitlines() if line.startswith("| [")]
+    assert rows == [["class, nosuch", "nosuch", "bits equal"], ["all", "all", "bits equal"]]
+    assert "- 1 have all the packages they require with nothing but pip, 1 with rocks." in page.read_text()
+
+
 def test_the_list_names_each_repository_once() -> None:
     names = [repository.name for repository in REPOSITORIES]
     assert len(set(names)) == len(names) >= 80
@@ -90,7 +109,11 @@ def test_recorded_numbers_are_of_commands_on_the_list() -> None:
 def test_a_folder_without_repositories_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main([str(tmp_path)]) == 2
     assert "holds none of the" in capsys.readouterr().err
-    for options, words in ((["--record"], "name one with --torch7"), (["--resume"], "the file of --json")):
+    for options, words in (
+        (["--record"], "name one with --torch7"),
+        (["--resume"], "the file of --json"),
+        (["--packages"], "which is not there"),
+    ):
         with pytest.raises(SystemExit):
             command.main([str(tmp_path), *options])
         assert words in capsys.readouterr().err
