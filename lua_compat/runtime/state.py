@@ -199,7 +199,7 @@ class Runtime:
 
     def open_prompt(self, colored: bool) -> None:
         """Makes ``evaluate``, ``is_whole``, ``complete`` and the prompt's own globals."""
-        self._call("add", "prompt.lua", colored)
+        self._call("add", "prompt/init.lua", colored)
 
     def loop_stopper(self) -> LoopStopper | None:
         """Returns what stops typed code that does not come back to Python; None where LuaJIT hides it."""
