@@ -1,11 +1,12 @@
 """``th`` without a script: the interactive prompt, on prompt_toolkit."""
 
 import os
-import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from lua_compat.runtime.completion import completions
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
     from lua_compat.runtime.state import Runtime
 
 PROMPT, CONTINUATION = "th> ", "..> "
-
-_WORD = re.compile(r"[A-Za-z_][\w.:]*$")
-_OPEN_STRING = re.compile(r"""(?:^|[^\w])(["'])((?:(?!\1).)*)$""")
 
 
 def history_file() -> Path:
@@ -100,23 +98,16 @@ def _keys(runtime: "Runtime") -> "KeyBindings":
 
 
 def _completer(runtime: "Runtime") -> "Completer":
-    from prompt_toolkit.completion import CompleteEvent, Completer, Completion, PathCompleter
+    from prompt_toolkit.completion import CompleteEvent, Completer, Completion
     from prompt_toolkit.document import Document
-
-    paths = PathCompleter(expanduser=True)
 
     class LuaCompleter(Completer):
         """Names that Lua knows; inside quotes, files."""
 
         def get_completions(self, document: Document, event: CompleteEvent) -> Iterable[Completion]:
-            line = document.current_line_before_cursor
-            quoted = _OPEN_STRING.search(line)
-            if quoted:
-                yield from paths.get_completions(Document(quoted[2]), event)
-                return
-            found = _WORD.search(line)
-            word = found[0] if found else ""
-            for name in runtime.complete(word):
-                yield Completion(name, start_position=-len(word))
+            before = document.text_before_cursor
+            start, names = completions(runtime.complete, before)
+            for name in names:
+                yield Completion(name, start_position=start - len(before))
 
     return LuaCompleter()

@@ -44,6 +44,8 @@ Runs a Lua script written for Torch7, on PyTorch; without a script, an interacti
   --ways             say on stderr, at the end, which way each operation was computed (LuaJIT, BLAS, PyTorch),
                        how often, and why not a faster one; threads of SCRIPT are left out
   --way W            compute by pytorch alone, or by luajit (and BLAS) alone: an error where they refuse
+  --install-kernel   tell Jupyter how to start iTorch notebooks: in this environment, with --user for you,
+                       with --prefix DIR there; they run with the other options given (such as --cpu-as-cuda)
   --rocks            say which packages SCRIPT lacks, and the command that gets them, without running it
   --sandbox          run SCRIPT without files, processes, ffi, debug, bytecode and Python
                        (--sandbox=weaker: also where the system lacks Landlock or seccomp), within
@@ -80,6 +82,10 @@ class Command:
         self.ways = False  # say which were taken
         self.way: str | None = None
         self.rocks = False
+        self.kernel: str | None = None  # the connection file of a Jupyter server
+        self.install_kernel = False
+        self.kernel_place: str | None = None  # '--user' or a folder
+        self.words: list[str] = []  # the options other than those two
         self.sandbox = False
         self.weaker = False  # a sandbox without the layers that the system lacks
         self.limits: dict[str, float] = {}
@@ -98,7 +104,14 @@ def parse(argv: Sequence[str]) -> Command:
     command = Command()
     words = list(argv)
     while words:
+        first = len(argv) - len(words)
         word = words.pop(0)
+        if word == "--install-kernel":
+            command.install_kernel = True
+            continue
+        if word == "--user" or word.partition("=")[0] == "--prefix":
+            command.kernel_place = _kernel_place(word, words)
+            continue
         if word in ("-l", "-e"):
             if not words:
                 raise UsageError(
@@ -130,6 +143,10 @@ def parse(argv: Sequence[str]) -> Command:
                 raise UsageError(f"option --way needs luajit or pytorch, not '{command.way}'")
         elif word == "--rocks":
             command.rocks = True
+        elif word == "--kernel":
+            if not words:
+                raise UsageError("option --kernel needs a Jupyter server's connection file after it")
+            command.kernel = words.pop(0)
         elif word.partition("=")[0] == "--sandbox":
             if word not in ("--sandbox", "--sandbox=weaker"):
                 raise UsageError(f"option {word}: --sandbox or --sandbox=weaker")
@@ -144,6 +161,7 @@ def parse(argv: Sequence[str]) -> Command:
         else:
             command.script, command.arguments = word, words
             break
+        command.words += argv[first : len(argv) - len(words)]
     _check(command)
     return command
 
@@ -154,6 +172,15 @@ def _meant(word: str) -> str:
     options = re.findall(r"(?<=[ ,(])--?[a-z-]+", USAGE)
     close = difflib.get_close_matches(word.partition("=")[0], options, n=1, cutoff=0.7)
     return f" (did you mean {close[0]}?)" if close else ""
+
+
+def _kernel_place(word: str, words: list[str]) -> str:
+    if word == "--user":
+        return word
+    option, folder = _option_value(word, words)
+    if not folder or folder.startswith("-"):
+        raise UsageError(f"option {option} needs a folder after it")
+    return os.path.abspath(folder)
 
 
 def _option_value(word: str, words: list[str]) -> tuple[str, str]:
@@ -191,6 +218,15 @@ def _check(command: Command) -> None:
         raise UsageError(f"no script {command.script!r}: give the path of a Lua file{instead}")
     if command.rocks and (command.script is None or command.steps or command.interactive or command.sandbox):
         raise UsageError("--rocks reads one script: give its path, and none of -l, -e, -i, --sandbox")
+    if command.kernel_place and not command.install_kernel:
+        raise UsageError("--user and --prefix say where --install-kernel writes: give that, too")
+    if (command.install_kernel or command.kernel is not None) and (
+        command.script is not None
+        or command.interactive
+        or command.sandbox
+        or (command.install_kernel and command.kernel is not None)
+    ):
+        raise UsageError("--install-kernel takes no script, and none of -i, --sandbox, --rocks")
     if command.sandbox:
         if (
             command.script is None
@@ -232,6 +268,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except UsageError as error:
         print(f"th: {error}", file=sys.stderr)
         return USAGE_ERROR
+    if command.install_kernel:
+        return _install_kernel(command)
     if without_folder():
         print("th: the working folder has been deleted; start th in one that exists", file=sys.stderr)
         return USAGE_ERROR
@@ -253,7 +291,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         except CannotFixOrder as error:
             print(f"th: --same-order: {error}", file=sys.stderr)
             return USAGE_ERROR
-    if own_process:  # a program of its own ends when the reader of its stdout goes away (| head)
+    if (
+        own_process and command.kernel is None
+    ):  # a program of its own ends when the reader of its stdout goes away (| head)
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     crew = Crew(owns_process=own_process)
     code = _run(command, crew)
@@ -280,8 +320,31 @@ def _run(command: Command, crew: Crew) -> int:
         return INTERRUPTED
 
 
+def _install_kernel(command: Command) -> int:
+    try:
+        from lua_compat.notebook.installation import CannotInstall, install
+    except ImportError as error:
+        needed = f"needs the package {error.name}: pip install 'convnet-benchmarks[jupyter]'"
+        print(f"th: --install-kernel {needed}", file=sys.stderr)
+        return USAGE_ERROR
+    user = command.kernel_place == "--user"
+    prefix = None if user else command.kernel_place or sys.prefix
+    try:
+        folder = install(command.words, user=user, prefix=prefix)
+    except CannotInstall as error:
+        print(f"th: --install-kernel: {error}", file=sys.stderr)
+        return USAGE_ERROR
+    print(f"The kernel itorch is in {folder}")
+    return 0
+
+
+def _reads_stdin(command: Command) -> bool:
+    """Returns whether what is to be run comes from stdin."""
+    return not (command.script or command.steps or command.interactive or command.kernel)
+
+
 def _wants_prompt(command: Command) -> bool:
-    return command.interactive or (command.script is None and not command.steps and sys.stdin.isatty())
+    return command.interactive or (_reads_stdin(command) and sys.stdin.isatty())
 
 
 def _has_prompt_toolkit() -> bool:
@@ -340,6 +403,10 @@ def _run_all(runtime: "Runtime", command: Command, interrupts: Interrupts) -> in
     if command.rocks:
         return runtime.run_string("require('th.requires')(arg[0])")
     code = _run_steps(runtime, command)
+    if code == 0 and command.kernel is not None:
+        from lua_compat.notebook.kernel import run_kernel
+
+        code = run_kernel(runtime, interrupts, command.kernel)
     if code == 0 and _wants_prompt(command):
         code = run_prompt(runtime, interrupts)
     return code if runtime.exited else code or runtime.finish()
@@ -357,6 +424,6 @@ def _run_steps(runtime: "Runtime", command: Command) -> int:
             return code
     if command.script is not None:
         return runtime.run_file(command.script)
-    if not command.steps and not command.interactive and not sys.stdin.isatty():
+    if _reads_stdin(command) and not sys.stdin.isatty():
         return runtime.run_string(sys.stdin.read(), "=stdin")
     return 0

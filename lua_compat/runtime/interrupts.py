@@ -43,11 +43,13 @@ class LoopStopper:
 
 class Interrupts:
     """The effect of Ctrl-C on Lua. ``stopper``: what stops code that does not come back to Python; None: the
-    process is ended instead.
+    process is ended instead. ``ends_process``: so it is where the stopper has stopped nothing, on the second
+    Ctrl-C.
     """
 
     def __init__(self) -> None:
         self.stopper: LoopStopper | None = None
+        self.ends_process = True
         self._after_loading = AfterLoading()
         self._reader, self._writer = os.pipe()
         os.set_blocking(self._writer, False)
@@ -91,13 +93,16 @@ class Interrupts:
         with self._lock:
             if self._handled.is_set():
                 return
+            if self._stopped and not self.ends_process:
+                return
             if self.stopper is None or self._stopped:  # the second time: code that cannot be stopped
                 os.write(sys.stderr.fileno(), b"th: interrupted\n")
                 os._exit(INTERRUPTED)
             self._stopped = True
             self.stopper.stop()
         if not self._handled.wait(2 * _GRACE_SECONDS):
-            os.write(sys.stderr.fileno(), b"th: still running; another Ctrl-C ends th\n")
+            then = "another Ctrl-C ends th" if self.ends_process else "it stops when it comes back to Lua"
+            os.write(2, f"th: still running; {then}\n".encode())
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from lupa import luajit21
 
-from lua_compat.kernels.strings import to_lua
+from lua_compat.kernels.strings import from_lua, to_lua
 from lua_compat.printable import printable_lines
 from lua_compat.runtime.errors import LuaError
 from lua_compat.runtime.functions import Functions
@@ -200,6 +200,28 @@ class Runtime:
     def open_prompt(self, colored: bool) -> None:
         """Makes ``evaluate``, ``is_whole``, ``complete`` and the prompt's own globals."""
         self._call("add", "prompt/init.lua", colored)
+
+    def open_notebook(self, show: Callable[[str], None], session: str) -> None:
+        """Makes ``run_cell``, ``help``, ``is_whole``, ``complete`` and the package itorch.
+
+        ``show`` takes what is to be shown as JSON; ``session`` is a text that no other notebook's state has.
+        """
+        self._call("add", "prompt/notebook.lua", show, session)
+
+    def run_cell(self, code: str, number: int, silent: bool) -> str | None:
+        """Runs a cell of a notebook, and shows its value unless ``silent``; returns an error's text with a
+        traceback. Raises SystemExit for ``os.exit``."""
+        problem = self.ask("run_cell", to_lua(code), number, silent)
+        return None if problem is None else printable_lines(from_lua(problem))
+
+    def help(self, name: str) -> str | None:
+        """Returns what is known about a name, or None."""
+        text = self.ask("help", to_lua(name))
+        return None if text is None else from_lua(text)
+
+    def flush(self) -> None:
+        """Writes out what Lua has printed."""
+        self._flush()
 
     def loop_stopper(self) -> LoopStopper | None:
         """Returns what stops typed code that does not come back to Python; None where LuaJIT hides it."""

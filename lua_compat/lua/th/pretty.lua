@@ -5,14 +5,18 @@ local stdout, metatable_of = io.stdout, debug.getmetatable
 local plain_print, select, type = _G.print, select, type
 local typename, isTensor, isStorage = torch.typename, torch.isTensor, torch.isStorage
 
-local pretty = { depth = DEEPEST, paint = function(text) return text end }
+-- as_env: as env's print does, which a notebook's is: objects of Torch's classes with their fields, and no quotes
+local pretty = { depth = DEEPEST, paint = function(text) return text end, as_env = false }
 
 local function has_text(object)
    local metatable = metatable_of(object)
    return metatable and metatable.__tostring
 end
 
-local function is_plain_table(object) return type(object) == 'table' and not has_text(object) end
+-- Whether print shows an object's contents.
+local function is_written_out(object)
+   return type(object) == 'table' and (not has_text(object) or pretty.as_env and typename(object) ~= nil)
+end
 
 -- Sorts numbers first, then the rest by their text.
 local function sorted_keys(t)
@@ -35,12 +39,15 @@ local function brief(value)
       return pretty.paint(('%s - %s'):format(name:gsub('^torch%.', ''), size == '' and 'empty' or 'size: ' .. size),
          'object')
    end
-   if type(value) == 'string' then return pretty.paint('"' .. value .. '"', 'string') end
+   if type(value) == 'string' then return pretty.paint(pretty.as_env and value or '"' .. value .. '"', 'string') end
    return pretty.paint(tostring(value), type(value))
 end
 
 local function add_lines(lines, t, depth, seen)
    local indent = (' '):rep(depth * 4)
+   if has_text(t) then
+      for line in tostring(t):gmatch('[^\n]+') do lines[#lines + 1] = indent .. line end
+   end
    if next(t) == nil then
       lines[#lines + 1] = indent .. '{}'
       return
@@ -50,7 +57,7 @@ local function add_lines(lines, t, depth, seen)
    for _, key in ipairs(sorted_keys(t)) do
       local value = t[key]
       local start = ('%s  %s : '):format(indent, tostring(key))
-      if not is_plain_table(value) then
+      if not is_written_out(value) then
          lines[#lines + 1] = start .. brief(value)
       elseif seen[value] or depth + 1 >= pretty.depth or next(value) == nil then
          lines[#lines + 1] = start .. (next(value) == nil and '{}' or '{...}')
@@ -70,23 +77,26 @@ function pretty.text(t)
    return table.concat(lines, '\n')
 end
 
--- A table that is written out ends its line; other values are separated by tabs.
-local function print_with_tables(n, ...)
+-- What print writes. A table that is written out ends its line; other values are separated by tabs.
+function pretty.line(n, ...)
    local pieces = {}
    for place = 1, n do
       local value = select(place, ...)
-      local written_out = is_plain_table(value)
+      local written_out = is_written_out(value) and pretty.depth > 0
       pieces[#pieces + 1] = written_out and pretty.text(value) or tostring(value)
       pieces[#pieces + 1] = (written_out or place == n) and '\n' or '\t'
    end
-   stdout:write(table.concat(pieces))
+   return table.concat(pieces)
 end
 
 -- print, with plain tables written out. Lua's own print handles calls without tables, so they are as fast as before.
 function pretty.print(...)
    local n = select('#', ...)
    for place = 1, n do
-      if is_plain_table((select(place, ...))) and pretty.depth > 0 then return print_with_tables(n, ...) end
+      if is_written_out((select(place, ...))) and pretty.depth > 0 then
+         stdout:write(pretty.line(n, ...))
+         return
+      end
    end
    return plain_print(...)
 end

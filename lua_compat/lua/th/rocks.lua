@@ -66,7 +66,6 @@ for name, instead in pairs{
    opencv = 'image, or graphicsmagick',
    ffmpeg = 'the program ffmpeg, which writes frames that image.load reads',
    fftw3 = 'signal',
-   itorch = 'th -i, the prompt',
    mattorch = 'matio',
    nccl = "cunn's DataParallelTable, which does without",
    zmq = 'socket',

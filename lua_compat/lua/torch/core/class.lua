@@ -210,6 +210,9 @@ function class.newmetatable(name, parent, constructor, destructor, factory, modu
    return mt
 end
 
+-- Lets a class be defined anew; objects keep the old one.
+function class.forget(name) metatable_of_name[name] = nil end
+
 function class.getmetatable(name) return metatable_of_name[name] end
 
 function class.setmetatable(object, name)

@@ -1,0 +1,99 @@
+-- The values of a cell as a notebook shows them: as th prints them, and matrices and vectors also as HTML tables.
+local pretty = require 'th.pretty'
+
+local MOST_PRINTED = 10000 -- elements; of a larger tensor only a part is shown
+local SHOWN = 20           -- rows or columns of a table
+local HALF = SHOWN / 2
+local GAP = '&hellip;'
+
+-- The places to show of n: all, or the first and the last with a gap (false) between them.
+local function places(n)
+   local found = {}
+   for i = 1, n do
+      if n <= SHOWN or i <= HALF or i > n - HALF then
+         found[#found + 1] = i
+      elseif i == HALF + 1 then
+         found[#found + 1] = false
+      end
+   end
+   return found
+end
+
+local function number_text(x)
+   if x == math.floor(x) and math.abs(x) < 1e15 then return ('%d'):format(x) end
+   local size = math.abs(x)
+   return (size < 1e-3 or size >= 1e5) and ('%.4e'):format(x) or ('%.4f'):format(x)
+end
+
+local function footer(tensor)
+   return ('[%s of size %s]'):format(tensor:type(), table.concat(tensor:size():totable(), 'x'))
+end
+
+-- A vector is a column.
+local function table_of(tensor)
+   local vector = tensor:dim() == 1
+   local rows, columns = places(tensor:size(1)), vector and { 1 } or places(tensor:size(2))
+   local html = { '<table>' }
+   local function add(text) html[#html + 1] = text end
+   if not vector then
+      add('<thead><tr><th></th>')
+      for _, j in ipairs(columns) do add(('<th>%s</th>'):format(j or GAP)) end
+      add('</tr></thead>')
+   end
+   add('<tbody>')
+   for _, i in ipairs(rows) do
+      add(('<tr><th>%s</th>'):format(i or GAP))
+      for _, j in ipairs(columns) do
+         add(('<td>%s</td>'):format(not (i and j) and GAP or number_text(vector and tensor[i] or tensor[i][j])))
+      end
+      add('</tr>')
+   end
+   add(('</tbody></table><p>%s</p>'):format(footer(tensor)))
+   return table.concat(html)
+end
+
+-- A large tensor: its corner, as th prints it.
+local function corner(tensor)
+   local shown = tensor
+   for d = 1, tensor:dim() do
+      shown = shown:narrow(d, 1, math.min(shown:size(d), d > tensor:dim() - 2 and SHOWN or 2))
+   end
+   local sizes = table.concat(shown:size():totable(), 'x')
+   local text = tostring(shown:clone()):gsub('%[[^\n]*%]\n$', '')
+   return ('%sthe first %s of %s\n'):format(text, sizes, footer(tensor))
+end
+
+local function text_of(value)
+   if torch.isTensor(value) and value:nElement() > MOST_PRINTED then return corner(value) end
+   return pretty.line(1, value)
+end
+
+-- A cell that only requires a package is not about what is in it.
+local function is_package(value)
+   if type(value) ~= 'table' then return false end
+   for _, contents in pairs(package.loaded) do
+      if rawequal(contents, value) then return true end
+   end
+   return false
+end
+
+local results = {}
+
+-- The values as texts by media type; nil where there is nothing to show.
+function results.data(...)
+   local n = select('#', ...)
+   local first = ...
+   if n == 1 and is_package(first) then return nil end
+   if n == 1 and first ~= nil then
+      local is_table = torch.isTensor(first) and (first:dim() == 1 or first:dim() == 2)
+      return { ['text/plain'] = text_of(first):gsub('\n+$', ''), ['text/html'] = is_table and table_of(first) or nil }
+   end
+   local lines = {}
+   for place = 1, n do
+      local value = select(place, ...)
+      if value ~= nil then lines[#lines + 1] = text_of(value) end
+   end
+   if #lines > 0 then return { ['text/plain'] = table.concat(lines):gsub('\n+$', '') } end
+end
+
+return results

@@ -1,0 +1,82 @@
+-- A notebook's Lua side: runs cells, and shows their values and what the package itorch shows.
+-- Called by lua_compat/runtime/state.py with a function that takes a message of the notebook's protocol as JSON, and a
+-- text that no other kernel has; returns the functions it calls.
+local publish, session = ...
+
+local channel = require 'itorch.channel'
+local class = require 'torch.core.class'
+local completion = require 'th.prompt.completion'
+local help = require 'th.prompt.help'
+local lines = require 'th.prompt.lines'
+local pretty = require 'th.pretty'
+local results
+
+help.general = [[
+A cell is Lua code. The value of an expression is shown unless the cell ends with ';'.
+  TAB             completes names and, inside quotes, file names
+  ? NAME          shows help on a name, such as ? torch.randn; SHIFT-TAB shows it beside the code
+  $ COMMAND       runs a shell command
+  _LAST _RESULTS  the last value, all values
+  who()           shows your globals  import 'nn'     makes a package's names global
+  itorch.image itorch.audio itorch.video itorch.html itorch.svg itorch.Plot itorch.help]]
+
+pretty.depth, pretty.as_env = 4, true
+io.stdout:setvbuf('line')
+channel.open(python.as_function(publish), session)
+require 'itorch'
+results = require 'itorch.results'
+
+-- A cell that defines a class can be run again.
+local new_class = torch.class
+function torch.class(name, ...)
+   class.forget(name)
+   return new_class(name, ...)
+end
+
+-- A bar that is drawn a thousand times a second would be a message each time.
+local draw, drawn = xlua.progress, 0
+function xlua.progress(current, goal)
+   local now = sys.clock()
+   if now - drawn < 1 and current < goal then return end
+   drawn = now
+   draw(current, goal)
+end
+
+-- Compiles a cell. One that is neither an expression nor statements may be statements and, in its last lines, an
+-- expression, whose values are the cell's.
+local function compile(text, name)
+   local chunk, problem = lines.compile(text, name)
+   if chunk then return chunk end
+   for place = #text, 1, -1 do
+      if text:sub(place, place) == '\n' then
+         local split = loadstring(text:sub(1, place) .. 'return ' .. text:sub(place + 1), name)
+         if split then return split end
+      end
+   end
+   return nil, problem
+end
+
+-- Runs a cell; returns an error's text, with a traceback, or nil.
+local function run_cell(text, number, silent)
+   if lines.run_command(text) then return end
+   local name = ('In [%d]'):format(number)
+   local chunk, problem = compile(text, '=' .. name)
+   if not chunk then return problem end
+   return lines.run(chunk, function(ok, ...)
+      if not ok then
+         local trace, main = ..., ('\n\tIn [%d]:%%d+: in main chunk'):format(number):gsub('[%[%]]', '%%%0')
+         local _, last = trace:find(main)
+         return last and trace:sub(1, last) or trace
+      end
+      local data = not silent and not lines.is_silent(text) and results.data(...)
+      if data then channel.result(data) end
+   end)
+end
+
+return {
+   state_address = lines.state_address,
+   run_cell = run_cell,
+   complete = completion.names,
+   is_whole = lines.is_whole,
+   help = function(name) return help.resolve(name) ~= nil and help.text(name) or nil end,
+}

@@ -1,0 +1,1 @@
+"""iTorch notebooks: a Jupyter kernel that runs cells of Lua in one state (``th --install-kernel``)."""
