@@ -42,6 +42,7 @@ class LuaKernel(Kernel):
         self._runtime, self._interrupts, self._streams = runtime, interrupts, streams
         self._cells: dict[int, str] = {}
         self._parent: Any = None  # the request whose output appears
+        self.has_run_cells = False
         runtime.open_notebook(self._show, uuid4().hex)
         interrupts.stopper, interrupts.ends_process = runtime.loop_stopper(), False
 
@@ -73,7 +74,9 @@ class LuaKernel(Kernel):
         allow_stdin: bool = False,
         **_: Any,
     ) -> dict[str, Any]:
-        self._parent = self.get_parent("shell")
+        if not self.has_run_cells:
+            self._streams.settle()  # what was printed so far is no cell's
+        self._parent, self.has_run_cells = self.get_parent("shell"), True
         self._cells[self.execution_count] = code
         try:
             self._interrupts.listen()
@@ -132,7 +135,7 @@ def run_kernel(runtime: "Runtime", interrupts: "Interrupts", connection_file: st
     kernel: LuaKernel | None = None
 
     def print_text(stream: str, text: str) -> None:
-        if kernel is None:
+        if kernel is None or not kernel.has_run_cells:
             streams.terminal.write(text)
         else:
             kernel.print(stream, text)
@@ -142,7 +145,6 @@ def run_kernel(runtime: "Runtime", interrupts: "Interrupts", connection_file: st
     app = IPKernelApp.instance(kernel_class=LuaKernel, capture_fd_output=False)
     app.initialize(["-f", connection_file])
     app.kernel.attach(runtime, interrupts, streams)
-    streams.settle()  # what was printed so far is no cell's
     kernel = app.kernel
     app.start()
     return 0

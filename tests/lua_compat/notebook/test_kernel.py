@@ -1,6 +1,7 @@
 """The kernel's messages: what a front end sends, and what comes back."""
 
 import json
+import os
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -50,9 +51,10 @@ class Front:
 
         path, connection = write_connection_file(str(folder / "connection.json"), key=b"secret")
         ports = {"shell": connection["shell_port"], "output": connection["iopub_port"]}
-        words = json.loads((jupyter / "kernels" / "itorch" / "kernel.json").read_text())["argv"]
+        description = json.loads((jupyter / "kernels" / "itorch" / "kernel.json").read_text())
         self.kernel = subprocess.Popen(
-            [word.replace("{connection_file}", path) for word in words],
+            [word.replace("{connection_file}", path) for word in description["argv"]],
+            env={**os.environ, **description["env"]},
             cwd=ROOT,
             stdin=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
