@@ -9,7 +9,7 @@ local packages, sources = ...
 local allowed = require 'th.allowed'
 local protection = require 'th.protection'
 local class = require 'torch.core.class'
-local compiled = require 'torch.core.templates'
+local templates = require 'torch.core.templates'
 
 local real_require, loaded = require, package.loaded
 local real_loadstring, real_getmetatable = loadstring, getmetatable
@@ -45,7 +45,7 @@ for _, name in ipairs(packages) do
    if type(result) == 'table' and rawget(_G, name) == nil then rawset(_G, name, result) end
 end
 
-compiled.make_all()
+templates.make_all()
 
 -- The globals of scripts, filled at the end of this file.
 local script_globals = {}

@@ -9,11 +9,11 @@
 local memory = require 'torch.core.memory'
 local arguments = require 'torch.core.arguments'
 local signatures = require 'torch.core.signatures'
-local compiled = require 'torch.core.templates'
+local templates = require 'torch.core.templates'
 local class = require 'torch.core.class'
 local shared = require 'th.python'
 
-local select, type, error, tobit = select, type, error, bit.tobit
+local select, type, error = select, type, error
 local functions, records = shared.functions, memory.records
 
 -- Kernels that Lua computes itself where that is faster: functions of the same arguments, tensors as records.
@@ -55,28 +55,35 @@ local function check_type(first, other, ...)
    if select('#', ...) > 0 then return check_type(first, ...) end
 end
 
--- By the letter of an argument: whether a value is not yet what the kernel takes, and what makes it that.
+-- By the letter of an argument: whether a value is not yet what the kernel takes ($is_no_i(a1)), and what makes it
+-- that.
 local CHECKS = {
-   i = "type(A) ~= 'number' or tobit(A) ~= A", d = "type(A) ~= 'number'", n = "type(A) ~= 'number'",
-      b = "type(A) ~= 'boolean'",
-   s = "type(A) ~= 'string'",
+   i = "type($1) ~= 'number' or tobit($1) ~= $1", d = "type($1) ~= 'number'", n = "type($1) ~= 'number'",
+   b = "type($1) ~= 'boolean'", s = "type($1) ~= 'string'",
 }
 local CONVERT = { i = 'whole', d = 'number', n = 'scalar', b = 'flag', s = 'text' }
 local MORE = { ['#'] = 'i', ['+'] = 'd', ['$'] = 's' }
 
 local function check_of(letter, name)
    local kind = letter:lower()
-   local condition = CHECKS[kind]:gsub('A', name)
+   local condition = ('$is_no_%s(%s)'):format(kind, name)
    if kind ~= letter then condition = ("type(%s) ~= 'nil' and (%s)"):format(name, condition) end
-   return ('   if %s then %s = arguments.%s(%s) end'):format(condition, name, CONVERT[kind], name)
+   return ('if %s then %s = arguments.%s(%s) end'):format(condition, name, CONVERT[kind], name)
 end
 
 local function converted(convert, n, first, ...)
    if n > 0 then return convert(first), converted(convert, n - 1, ...) end
 end
 
-local USED = 'functions, records, memory, arguments, type, select, tobit, refuse_tensor, check_type, relay, in_lua, '
-   .. 'converted, handles'
+local KERNEL = [[
+   return function($parameters)
+      $lines
+      return $call
+   end
+]]
+local used = { functions = functions, records = records, memory = memory, arguments = arguments, converted = converted,
+   refuse_tensor = refuse_tensor, check_type = check_type, relay = relay }
+for kind, check in pairs(CHECKS) do used['is_no_' .. kind] = check end
 
 -- Code that looks whether the tensors of these letters are of one type: that of the first that is read.
 local function check_of_types(letters)
@@ -89,7 +96,7 @@ local function check_of_types(letters)
       end
    end
    if not first or #others == 0 then return end
-   return ('   if r%d and (%s) then check_type(r%d, %s) end'):format(first, table.concat(conditions, ' or '), first,
+   return ('if r%d and (%s) then check_type(r%d, %s) end'):format(first, table.concat(conditions, ' or '), first,
       table.concat(others, ', '))
 end
 
@@ -106,10 +113,10 @@ local function from_letters(name, letters, trusted, one_type)
             ("converted(arguments.%s, select('#', ...), ...)"):format(CONVERT[MORE[letter]])
       elseif letter == 'o' or letter == 't' then
          if trusted then
-            lines[#lines + 1] = ('   local %s = %s'):format(r, a)
+            lines[#lines + 1] = ('local %s = %s'):format(r, a)
          else
-            lines[#lines + 1] = ('   local %s = records[%s]'):format(r, a)
-            lines[#lines + 1] = ('   if not (%s and %s.nd) then %s = refuse_tensor(%s) end'):format(r, r, r, a)
+            lines[#lines + 1] = ('local %s = records[%s]'):format(r, a)
+            lines[#lines + 1] = ('if not (%s and %s.nd) then %s = refuse_tensor(%s) end'):format(r, r, r, a)
          end
          given[k] = r
          passed[k] = ('%s and memory.%s(%s) or 0'):format(r, letter == 'o' and 'resizable_handle' or 'handle', r)
@@ -123,20 +130,18 @@ local function from_letters(name, letters, trusted, one_type)
    local call = ('functions[%q](%s)'):format(name, table.concat(passed, ', '))
    if #outs > 0 then call = ('relay({ %s }, %s)'):format(table.concat(outs, ', '), call) end
    if in_lua[name] then
-      local attempt = ('   local done, result = in_lua(%s)'):format(table.concat(given, ', '))
-      lines[#lines + 1] = attempt .. '\n   if done then return result end'
+      lines[#lines + 1] = ('local done, result = in_lua(%s)'):format(table.concat(given, ', '))
+      lines[#lines + 1] = 'if done then return result end'
    end
-   local source = ('local %s = ...\nreturn function(%s)\n%s\n   return %s\nend'):format(USED,
-      table.concat(parameters, ', '),
-      table.concat(lines, '\n'), call)
    local function handles(first, ...)
       if first == nil then return end
       local r = trusted and first or records[first]
       if not (r and r.nd) then refuse_tensor(first) end
       return memory.handle(r), handles(...)
    end
-   return compiled.from_text(source, 'kernel ' .. name)(functions, records, memory, arguments, type, select, tobit,
-      refuse_tensor, check_type, relay, in_lua[name], converted, handles)
+   return templates.compile('kernel ' .. name, KERNEL, { parameters = table.concat(parameters, ', '),
+      lines = table.concat(lines, '\n'), call = call },
+      setmetatable({ in_lua = in_lua[name], handles = handles }, { __index = used }))
 end
 
 local MOST_MORE = 16
@@ -152,7 +157,7 @@ local function build(name, trusted, one_type)
       of_count[count] = from_letters(name, letters:sub(1, -2) .. more:rep(count - fixed), trusted, one_type)
       return of_count[count]
    end
-   compiled.on_first_use(function()
+   templates.on_first_use(function()
       for count = 0, fixed + MOST_MORE do make(count) end
    end)
    return function(...)
@@ -177,7 +182,7 @@ local function on_demand(trusted, one_type)
       self[name], make[name] = way_to(name, trusted, one_type)
       return self[name]
    end })
-   compiled.on_first_use(function()
+   templates.on_first_use(function()
       for _, name in ipairs(shared.names) do
          if functions.signature(name) and adaptors[name] then make[name]() end
       end

@@ -6,7 +6,7 @@ local few = require 'torch.luajit.elementwise'
 local equality = {}
 
 local difference_of_few = few.reduction([[
-   local difference = abs(X - Y)
+   local difference = abs($x - $y)
    if difference > result or difference ~= difference then result = difference end
 ]])
 

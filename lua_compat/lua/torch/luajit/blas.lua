@@ -5,7 +5,7 @@ local memory = require 'torch.core.memory'
 local apart = require 'torch.core.overlap'
 local address_of = require('torch.core.blocks').address_of
 local few = require 'torch.luajit.elementwise'
-local compiled = require 'torch.core.templates'
+local templates = require 'torch.core.templates'
 local library = require 'torch.core.library'
 local shared = require 'th.python'
 local python = shared.functions
@@ -66,7 +66,7 @@ local function find()
    end
    routines = found
 end
-compiled.on_first_use(find)
+templates.on_first_use(find)
 
 local function whole() return ffi.new('int64_t[1]') end
 local m, n, k, lda, ldb, ldc = whole(), whole(), whole(), whole(), whole(), whole()

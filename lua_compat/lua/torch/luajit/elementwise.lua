@@ -3,7 +3,7 @@
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local apart = require 'torch.core.overlap'
-local compiled = require 'torch.core.templates'
+local templates = require 'torch.core.templates'
 local signs = require 'torch.luajit.branchless_comparisons'
 local truncation = require 'torch.luajit.truncation'
 local types = require 'torch.core.types'
@@ -12,6 +12,8 @@ local library = require 'torch.core.library'
 
 local count, is_contiguous, same_size = memory.count, memory.is_contiguous, memory.same_size
 local may_overlap, first_element = apart.may_overlap, memory.first_element
+
+local has = templates.has
 
 local few = {}
 
@@ -24,23 +26,8 @@ ffi.cdef [[
 ]]
 few.log1p = ffi.C.th_log1p
 
--- What expressions may call, by name.
-local called = { fmod = ffi.C.th_fmod, pow = ffi.C.th_pow, log1p = few.log1p, tonumber = tonumber }
-for _, name in ipairs{ 'tobit', 'band', 'bor', 'bxor', 'lshift', 'rshift' } do called[name] = bit[name] end
-for _, name in ipairs{ 'abs', 'min', 'max', 'sqrt', 'floor', 'ceil', 'exp', 'log', 'sin', 'cos', 'tan', 'asin', 'acos',
-   'atan', 'atan2', 'sinh', 'cosh',
-   'tanh' } do
-   called[name] = math[name]
-end
-
--- Lua code that makes local variables of those which other code calls.
-local function calls_of(code)
-   local lines = {}
-   for name in pairs(called) do
-      if code:find('%f[%w]' .. name .. '%(') then lines[#lines + 1] = ('local %s = called.%s'):format(name, name) end
-   end
-   return table.concat(lines, '\n')
-end
+local functions = templates.functions
+functions.fmod, functions.pow, functions.log1p = ffi.C.th_fmod, ffi.C.th_pow, few.log1p
 
 -- As many elements cost about as much in Python as here.
 few.LIMIT = 2048
@@ -150,7 +137,7 @@ local MOVE = [[
 local cells, move_of = {}, {}
 few.cells = cells
 for size, name in pairs{ [1] = 'uint8_t', [2] = 'int16_t', [4] = 'int32_t', [8] = 'int64_t' } do
-   cells[size], move_of[size] = ffi.typeof(name .. ' *'), compiled.from_text(MOVE, 'torch.luajit.elementwise')()
+   cells[size], move_of[size] = ffi.typeof(name .. ' *'), templates.compile('torch.luajit.elementwise', MOVE, {})
 end
 
 -- The loops that `plan` has made, with the first two in the order that has the longer one inside.
@@ -255,42 +242,40 @@ for _, code in ipairs(types.codes_of_numbers) do
 end
 add_key('copied', types.Half, types.Half, types.Half)
 
--- LuaJIT computes in double precision. An expression's ROUND(...) is rounded as C rounds each step of what it computes
--- with floats; what is written is in any case.
-local function rounded(text, T)
-   local found
-   repeat text, found = text:gsub('ROUND(%b())', T.real and T.size < 8 and 'cast%1' or '%1') until found == 0
-   return text
+-- What expressions have for an element of each of three tensors: $x, $y and $r. LuaJIT computes in double precision:
+-- $round(...) is rounded as C rounds each step of what it computes with floats; what is written is in any case. Of
+-- finite numbers without a branch, which a processor guesses where it is as good as random: $gate(...) is 1 where it is
+-- above zero, else 0; $whole_part(...), with its sign where that is 0 (of two zeros min and max give the second).
+local function of_elements(T, x, y, r)
+   return { x = x, y = y, r = r, round = T.real and T.size < 8 and 'to_float($1)' or '($1)', to_float = T.cast,
+      gate = 'min(1, max(0, ($1) * 1e308 * 1e308))', whole_part = 'max(floor($1), min(0, ceil($1)))' }
 end
 
 local LOOPS = [[
-   local called, cast, first_element, in_rows, are_turned, together, scatter, have_own_memory, few, plan_all,
-      is_contiguous, turns, steps1, steps2, steps3 = ...
-   CALLS
    return function(r, t, s, v, n, read_x, read_y, result, may_be_many, in_one_piece)
       local p, q, u = first_element(r), first_element(t), first_element(s)
-      if is_contiguous(r) and (t == r or is_contiguous(t)) and (s == t or is_contiguous(s)) or WRITES
+      if is_contiguous(r) and (t == r or is_contiguous(t)) and (s == t or is_contiguous(s)) or $writes
          and are_turned(r, t, s) then
          if in_one_piece and in_one_piece(t.T, p, q, u, n, v, result) then return true, result end
          for i = 0, n - 1 do
             local a, b, c = i, i, i
-            BODY
+            $body
          end
          return true, result
       end
       if not plan_all(r, t, s, n) then return false end
-      if n <= ROWS and (in_rows() or BRANCHES and in_one_piece) and OWN_MEMORY then
+      if n <= $rows and (in_rows() or $branches and in_one_piece) and (not $writes or have_own_memory()) then
          local to = p
          q = together(t.T, 2, q, steps2, true)
          u = s == t and q or together(s.T, 3, u, steps3, true)
-         p = together(r.T, 1, p, steps1, READS)
+         p = together(r.T, 1, p, steps1, $reads)
          if not (in_one_piece and in_one_piece(t.T, p, q, u, n, v, result)) then
             for i = 0, n - 1 do
                local a, b, c = i, i, i
-               BODY
+               $body
             end
          end
-         if WRITES and p ~= to then scatter(r.T, p, to) end
+         if $writes and p ~= to then scatter(r.T, p, to) end
          return true, result
       end
       if n > few.LIMIT and not may_be_many then return false end
@@ -302,7 +287,7 @@ local LOOPS = [[
          for i2 = 0, n2 - 1 do
             local a, b, c = i3 * a3 + i2 * a2, i3 * b3 + i2 * b2, i3 * c3 + i2 * c2
             for _ = 1, n1 do
-               BODY
+               $body
                a, b, c = a + a1, b + b1, c + c1
             end
          end
@@ -312,22 +297,18 @@ local LOOPS = [[
 ]]
 
 -- A function(r, t, s, v, n, read_x, read_y, result, may_be_many) of records with n elements each: runs `body` for each
--- element, which is p[a] of r, X of t and Y of s; v and w: numbers. Gives whether it could, and result. may_be_many:
--- also where elements of more than LIMIT lie apart. in_one_piece: nil, or what may compute the same of elements that
--- lie one after the other, and gives whether it has. For each key of types on its own: traces are for one type of
--- memory, and where others come along LuaJIT soon gives up.
+-- element, which is p[a] of r, $x of t, $y of s and $r what r holds; v and w: numbers. Gives whether it could, and
+-- result. may_be_many: also where elements of more than LIMIT lie apart. in_one_piece: nil, or what may compute the
+-- same of elements that lie one after the other, and gives whether it has. For each key of types on its own: traces are
+-- for one type of memory, and where others come along LuaJIT soon gives up.
 local function loops(body, keys)
-   body = body:gsub('%f[%w]X%f[%W]', 'read_x(q, b)'):gsub('%f[%w]Y%f[%W]', 'read_y(u, c)')
-   local writes = body:find('%f[%w]p%f[%W]') ~= nil
-   local parts = { BODY = body, READS = tostring(body:find('read_[xy]%(p') ~= nil), WRITES = tostring(writes),
-      CALLS = calls_of(body), OWN_MEMORY = writes and 'have_own_memory()' or 'true',
-         BRANCHES = tostring(body:find ' and ' ~= nil), ROWS = ROWS }
-   local text = LOOPS:gsub('%u[%u_]+%u', parts)
-   local loops_of = compiled.for_each(keys, function(key)
-      local T = types[key % 16]
-      return compiled.from_text(rounded(text, T), 'torch.luajit.elementwise')(called, T.cast, first_element, in_rows,
-         are_turned, together, scatter, have_own_memory,
-         few, plan_all, is_contiguous, turns, steps1, steps2, steps3)
+   local loops_of = templates.for_each(keys, function(key)
+      return templates.compile('torch.luajit.elementwise', LOOPS, { body = body, reads = has(body, 'r'),
+         writes = body:find('%f[%w]p%f[%W]') ~= nil, branches = body:find ' and ' ~= nil, rows = ROWS, few = few,
+         first_element = first_element, in_rows = in_rows, are_turned = are_turned, together = together,
+         scatter = scatter, have_own_memory = have_own_memory, plan_all = plan_all, is_contiguous = is_contiguous,
+         turns = turns, steps1 = steps1, steps2 = steps2, steps3 = steps3 },
+         of_elements(types[key % 16], 'read_x(q, b)', 'read_y(u, c)', 'read_x(p, a)'))
    end)
    return function(r, t, s, ...) return loops_of(key_of(r.T, t.T, s.T))(r, t, s, ...) end
 end
@@ -341,44 +322,31 @@ few.read_whole = read_whole
 -- An expression's function(p, q, u, n, v, w), for each size on its own: traces are for one type of memory.
 local FEWEST_PLAIN = 512 -- elements; to find fewer finite costs as much as it saves
 local PLAIN = [[
-   local called, cast = ...
-   CALLS
    return function(p, q, u, n, v, w)
       for i = 0, n - 4, 4 do
-         FOUR
+         $elements(4)
       end
       for i = n - n % 4, n - 1 do
-         ONE
+         $elements(1)
       end
    end
 ]]
 
--- What computes an expression of elements that lie next to each other, as many as given, from p[i] on; read: how they
--- are read. All are read before any is computed: each is then in a register of its own, and none waits for another (a
--- root does, where it is written over another).
-local function plain_elements(expression, n, read)
-   local lines, targets, values = {}, {}, {}
-   for k = 0, n - 1 do
-      targets[k + 1] = ('p[i + %d]'):format(k)
-      values[k + 1] = expression:gsub('%f[%w][XYP]%f[%W]', { X = 'x' .. k, Y = 'y' .. k, P = 'r' .. k })
-      for name, place in pairs{ X = 'x%d = READ(q[i + %d])', Y = 'y%d = READ(u[i + %d])',
-         P = 'r%d = READ(p[i + %d])' } do
-         if expression:find('%f[%w]' .. name .. '%f[%W]') then
-            lines[#lines + 1] = 'local ' .. place:gsub('READ', read):format(k, k)
-         end
+local function plain_loops(expression, codes)
+   -- All are read before any is computed: each is then in a register of its own, and none waits for another (a root
+   -- does, where it is written over another).
+   local reading = {}
+   for _, row in ipairs{ { 'x', 'q' }, { 'y', 'u' }, { 'r', 'p' } } do
+      if has(expression, row[1]) then
+         reading[#reading + 1] = ('$each($1, ;){local %s@ = $read(%s[i + @])};'):format(unpack(row))
       end
    end
-   lines[#lines + 1] = table.concat(targets, ', ') .. ' = ' .. table.concat(values, ', ')
-   return table.concat(lines, '\n')
-end
-
-local function plain_loops(expression, codes)
-   return compiled.for_each(codes, function(code)
+   reading[#reading + 1] = '$each($1){p[i + @]} = $each($1){$expression}'
+   local elements = table.concat(reading, '\n')
+   return templates.for_each(codes, function(code)
       local T = types[code]
-      local read, of_type = T.whole and 'tonumber' or '', rounded(expression, T)
-      local one = plain_elements(of_type, 1, read)
-      local parts = { FOUR = plain_elements(of_type, 4, read), ONE = one, CALLS = calls_of(one) }
-      return compiled.from_text(PLAIN:gsub('%u%u%u+', parts), 'torch.luajit.elementwise')(called, T.cast)
+      return templates.compile('torch.luajit.elementwise', PLAIN, { elements = elements, expression = expression,
+         read = T.whole and 'tonumber($1)' or '$1' }, of_elements(T, 'x@', 'y@', 'r@'))
    end)
 end
 
@@ -388,20 +356,19 @@ end
 function few.are_finite() return false end
 function few.reads_plainly() return false end
 
--- expression of X, Y, the numbers v and w and P, what r holds -> function(r, t, s, v, n, w): the elements of r become
--- it, in the order they lie in memory or that of their indices. Gives false, with nothing done, where that is for
--- Python.
+-- expression of $x, $y, the numbers v and w and $r, what r holds -> function(r, t, s, v, n, w): the elements of r
+-- become it, in the order they lie in memory or that of their indices. Gives false, with nothing done, where that is
+-- for Python.
 -- for_whole: also for whole numbers; most: how often LIMIT real numbers may be (2), or 'LIMIT_OF_FUNCTIONS', or
 -- 'SAME_BITS' (2, and more before PyTorch is loaded, which gives the same bits); plain: what is the same of finite
 -- elements, and one of those or of v and w where they are whole numbers, without branches.
 function few.pointwise(expression, for_whole, most, plain)
    local times = tonumber(most) or 2
    local for_functions, same_bits = most == 'LIMIT_OF_FUNCTIONS', most == 'SAME_BITS'
-   local reads_t, reads_s = expression:find('%f[%w]X%f[%W]') ~= nil, expression:find('%f[%w]Y%f[%W]') ~= nil
-   local reads_r = expression:find('%f[%w]P%f[%W]') ~= nil
+   local reads_t, reads_s, reads_r = has(expression, 'x'), has(expression, 'y'), has(expression, 'r')
    local loops_of = (reads_t or reads_s) and not for_functions
       and plain_loops(plain or expression, for_whole and plain and types.codes_of_numbers or types.codes_of_reals)
-   expression = expression:gsub('%f[%w]w%f[%W]', 'result'):gsub('%f[%w]P%f[%W]', 'read_x(p, a)')
+   expression = expression:gsub('%f[%w]w%f[%W]', 'result')
    local run = loops('p[a] = ' .. expression, keys_of.computed)
    local function compute_plainly(T, p, q, u, n, v, w)
       if not few.are_finite(T, n, reads_t and q or u, reads_s and u or q) then return false end
@@ -433,14 +400,10 @@ end
 -- more: function(r, t, t, nil, n) for each name, as few.pointwise makes them.
 few.functions = {}
 
--- Text that is 1 where an expression of finite numbers is above zero, else 0: without a branch, which a processor
--- guesses where it is as good as random.
-function few.gate(expression) return ('min(1, max(0, (%s) * 1e308 * 1e308))'):format(expression) end
-
--- condition of X, Y and the number v -> function(r, t, s, v, n): the elements of r become 1 where it holds, else 0.
+-- condition of $x, $y and the number v -> function(r, t, s, v, n): the elements of r become 1 where it holds, else 0.
 function few.comparison(condition)
    local run = loops(('p[a] = (%s) and 1 or 0'):format(condition), keys_of.compared)
-   local loops_of = signs.comparison(condition:match('^X ([<>=~]+) ([Yv])$'))
+   local loops_of = signs.comparison(condition:match('^$x ([<>=~]+) (%$?[yv])$'))
    local function compare_plainly(T, p, q, u, n, v)
       if T.real and not few.are_finite(T, n, q, u) then return false end
       local written = n <= ROWS and room(types.Byte, 1) or p -- new memory is slow to write byte by byte
@@ -463,15 +426,15 @@ function few.comparison(condition)
 end
 
 -- Makes the elements of r the number v where those of the mask m, bytes of as many elements, are not 0; false as above.
-local fill = loops('p[a] = X ~= 0 and v or read_y(p, a)', keys_of.masked)
+local fill = loops('p[a] = $y ~= 0 and v or $r', keys_of.masked)
 local function read_byte(p, i) return p[i] end
 function few.fill_where(r, m, v, n)
    if m.T.host ~= types.Byte or not m.T.here or may_overlap(r, m) then return false end
-   if small(r, n) then return fill(r, m, m, v, n, read_byte, r.T.get) end
-   return small_whole(r, n) and fill(r, m, m, whole(v), n, read_byte, read_whole)
+   if small(r, n) then return fill(r, m, m, v, n, r.T.get, read_byte) end
+   return small_whole(r, n) and fill(r, m, m, whole(v), n, read_whole, read_byte)
 end
 
--- statement that updates `result` from X and Y, and perhaps v -> function(t, s, start, v): the result over all
+-- statement that updates `result` from $x and $y, and perhaps v -> function(t, s, start, v): the result over all
 -- elements, or nil.
 -- for_whole: also for whole numbers, or 'IN_64_BITS', where these are computed with as C does; for_many: also for many
 -- real numbers, either 'FLOATS', which Torch7, too, adds up as doubles, in their order, 'REALS', which are, too, or
@@ -547,7 +510,7 @@ local function function_of_blocks(name, r, t, n)
 end
 
 for _, name in ipairs{ 'exp', 'log', 'log1p', 'sin', 'cos', 'tan', 'asin', 'acos', 'atan', 'sinh', 'cosh', 'tanh' } do
-   local compute = few.pointwise(name .. '(X)', false, 'LIMIT_OF_FUNCTIONS')
+   local compute = few.pointwise(name .. '($x)', false, 'LIMIT_OF_FUNCTIONS')
    few.functions[name] = function(r, t, _, _, n)
       return compute(r, t, t, nil, n) or function_of_blocks(name, r, t, n)
    end
@@ -555,7 +518,7 @@ end
 
 -- 1 / (1 + exp(-X)) in three steps, for r that has each element for itself.
 local TIMES = 8 -- LIMIT: as many as torch/vectors.lua has
-local negative, of_exponential = few.pointwise('-X', false, TIMES), few.pointwise('1 / (1 + X)', false, TIMES)
+local negative, of_exponential = few.pointwise('-$x', false, TIMES), few.pointwise('1 / (1 + $x)', false, TIMES)
 local function sigmoid_of_many(r, t, n)
    if few.LIMIT_OF_FUNCTIONS == 0 or r.T ~= t.T or not vectors.routine(r.T, 'exp', n) then return false end
    if not is_contiguous(r) then
@@ -566,11 +529,11 @@ local function sigmoid_of_many(r, t, n)
    return negative(r, t, t, nil, n) and function_of_blocks('exp', r, r, n) and of_exponential(r, r, r, nil, n)
 end
 
-local sigmoid = few.pointwise('1 / (1 + exp(-X))', false, 'LIMIT_OF_FUNCTIONS')
+local sigmoid = few.pointwise('1 / (1 + exp(-$x))', false, 'LIMIT_OF_FUNCTIONS')
 function few.functions.sigmoid(r, t, _, _, n) return sigmoid(r, t, t, nil, n) or sigmoid_of_many(r, t, n) end
 
 -- Makes the n elements of r those of t; false, with nothing done, where that is for Python.
-local copy_loops, set_loops = loops('p[a] = X', keys_of.copied), loops('result(p, a, X)', keys_of.copied)
+local copy_loops, set_loops = loops('p[a] = $x', keys_of.copied), loops('result(p, a, $x)', keys_of.copied)
 
 function few.copy(r, t, n)
    local R, T = r.T, t.T

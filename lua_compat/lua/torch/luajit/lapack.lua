@@ -7,7 +7,7 @@ local memory = require 'torch.core.memory'
 local blas = require 'torch.luajit.blas'
 local few = require 'torch.luajit.elementwise'
 local library = require 'torch.core.library'
-local compiled = require 'torch.core.templates'
+local templates = require 'torch.core.templates'
 local kind = require('torch.tensor.overlapping').kind
 local in_lua = require('torch.core.ways').luajit
 local room = require 'torch.core.scratch'()
@@ -43,7 +43,7 @@ local function find()
    end
    found = all
 end
-compiled.on_first_use(find)
+templates.on_first_use(find)
 
 -- The routines for matrices (records), nil where that is for Python.
 local function routines_for(a, b)

@@ -6,7 +6,7 @@ local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
 local is_apart = require('torch.core.overlap').is_apart
 local few = require 'torch.luajit.elementwise'
-local compiled = require 'torch.core.templates'
+local templates = require 'torch.core.templates'
 local room = require 'torch.core.scratch'()
 
 local count, is_contiguous, first_element = memory.count, memory.is_contiguous, memory.first_element
@@ -92,10 +92,9 @@ end
 -- Functions for elements of each size, seen as whole numbers (NaNs keep their bits); traces are for one size. p = v
 -- where the mask has a one.
 local FILL = [[
-   local band, bor = ...
    return function(p, mask, n, v)
       for i = 0, n - 1 do
-         local one = mask[i] + ZERO
+         local one = mask[i] + $zero
          p[i] = bor(band(p[i], one - 1), band(v, -one))
       end
    end
@@ -111,9 +110,9 @@ local MOVE = [=[
 local cells, select_cells, copy_cells, fill, value_of = {}, {}, {}, {}, {}
 for size, ctype in pairs{ [1] = 'uint8_t', [2] = 'int16_t', [4] = 'int32_t', [8] = 'int64_t' } do
    cells[size] = ffi.typeof(ctype .. ' *')
-   select_cells[size], copy_cells[size] = compiled.from_text(MOVE, 'torch.luajit.masks')()
+   select_cells[size], copy_cells[size] = templates.compile('torch.luajit.masks', MOVE, {})
    value_of[size] = ffi.new(ctype .. '[1]')
-   fill[size] = compiled.from_text(FILL:gsub('ZERO', size == 8 and '0LL' or '0'), 'torch.luajit.masks')(band, bor)
+   fill[size] = templates.compile('torch.luajit.masks', FILL, { zero = size == 8 and '0LL' or 0 })
 end
 
 -- r's elements, where the mask of as many zeros and ones has ones, become a number of its type.

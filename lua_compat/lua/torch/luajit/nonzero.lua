@@ -5,7 +5,7 @@ local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
 local is_apart = require('torch.core.overlap').is_apart
 local few = require 'torch.luajit.elementwise'
-local compiled = require 'torch.core.templates'
+local templates = require 'torch.core.templates'
 local room = require 'torch.core.scratch'()
 
 local count, cast = memory.count, ffi.cast
@@ -27,21 +27,19 @@ for name in pairs(BITS) do names[#names + 1] = name end
 
 -- list: the places, from 0, of those of n elements at p that are not zero; gives how many there are.
 local LIST = [[
-   local bor, lshift, rshift, tobit, cast, pointer = ...
    return function(list, p, n)
       local q, k = cast(pointer, p), tobit(0)
       for i = 0, n - 1 do
-         local bits = ELEMENT
+         local bits = $element
          list[k] = i
          k = tobit(k + rshift(bor(bits, tobit(-bits)), 31))
       end
       return k
    end
 ]]
-local list_of = compiled.for_each(names, function(name)
+local list_of = templates.for_each(names, function(name)
    local pointer, element = unpack(BITS[name])
-   return compiled.from_text(LIST:gsub('ELEMENT', element), 'torch.luajit.nonzero')(bit.bor, bit.lshift, bit.rshift,
-      bit.tobit, cast, ffi.typeof(pointer))
+   return templates.compile('torch.luajit.nonzero', LIST, { pointer = ffi.typeof(pointer), element = element })
 end)
 
 -- The positions, from 1, of the elements at n places: in a vector, in a matrix of so many columns, or in what else t

@@ -4,7 +4,7 @@ local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
 local few = require 'torch.luajit.elementwise'
-local compiled = require 'torch.core.templates'
+local templates = require 'torch.core.templates'
 local outer_and_inner = require('torch.luajit.along_a_dimension').outer_and_inner
 local is_apart = require('torch.core.overlap').is_apart
 local room = require 'torch.core.scratch'()
@@ -28,14 +28,13 @@ local FURTHER = 3 -- their place in the list of kinds
 -- sums, which begin as zeros, of the elements at q, outer x n x inner of them: of each n along the dimension,
 -- or of all but these (of_slices).
 local SUMS = [[
-   local get, abs = ...
    return function(sums, q, outer, n, inner, t_outer, step, t_inner, of_slices, v)
       for o = 0, outer - 1 do
          for k = 0, n - 1 do
             local from, to, next = o * t_outer + k * step, of_slices and k or o * inner, of_slices and 0 or 1
             for _ = 1, inner do
                local x = get(q, from)
-               sums[to] = sums[to] + TERM
+               sums[to] = sums[to] + $term
                from, to = from + t_inner, to + next
             end
          end
@@ -46,9 +45,9 @@ local keys = {}
 for _, code in ipairs(types.codes_of_reals) do
    for kind = 0, FURTHER do keys[#keys + 1] = 4 * code + kind end
 end
-local sums_of = compiled.for_each(keys, function(key)
-   local text = SUMS:gsub('TERM', TERMS[key % 4] or 'abs(x) ^ v')
-   return compiled.from_text(text, 'torch.luajit.norms')(types[math.floor(key / 4)].get, math.abs)
+local sums_of = templates.for_each(keys, function(key)
+   return templates.compile('torch.luajit.norms', SUMS, { get = types[math.floor(key / 4)].get,
+      term = TERMS[key % 4] or 'abs(x) ^ v' })
 end)
 
 -- A room with the norms of t, along dimension d or of its slices there, and how many they are; nil where that
@@ -83,10 +82,9 @@ end
 -- r, which has the sizes of t, = t with those slices along d of which the p-norm is above `maximum` scaled to
 -- it. r may be t.
 local SCALE = [[
-   local get, cast = ...
    return function(p, q, sums, maximum, outer, n, inner, r_outer, r_step, r_inner, t_outer, step, t_inner)
       for k = 0, n - 1 do
-         local factor = sums[k] > maximum and cast(maximum / (sums[k] + 1e-7)) or 1
+         local factor = sums[k] > maximum and to_type(maximum / (sums[k] + 1e-7)) or 1
          for o = 0, outer - 1 do
             local to, from = o * r_outer + k * r_step, o * t_outer + k * step
             for _ = 1, inner do
@@ -97,8 +95,8 @@ local SCALE = [[
       end
    end
 ]]
-local scale_of = compiled.for_each(types.codes_of_reals, function(code)
-   return compiled.from_text(SCALE, 'torch.luajit.norms')(types[code].get, types[code].cast)
+local scale_of = templates.for_each(types.codes_of_reals, function(code)
+   return templates.compile('torch.luajit.norms', SCALE, { get = types[code].get, to_type = types[code].cast })
 end)
 
 function norms.renorm(r, t, p, d, maximum)

@@ -3,7 +3,7 @@
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local few = require 'torch.luajit.elementwise'
-local compiled = require 'torch.core.templates'
+local templates = require 'torch.core.templates'
 local types = require 'torch.core.types'
 
 local count, first_element = memory.count, memory.first_element
@@ -14,15 +14,16 @@ local compare_memory = ffi.C.th_memcmp
 local FIRST = 8
 local MOST = 2 ^ 16 -- real numbers, of which NaNs differ from themselves and zeros of different signs do not differ
 
-local first_differ = compiled.for_each(types.codes_of_numbers, function()
-   return compiled.from_text([[
-      return function(p, q, n, get)
-         for i = 0, n - 1 do
-            if get(p, i) ~= get(q, i) then return true end
-         end
-         return false
+local DIFFER = [[
+   return function(p, q, n, get)
+      for i = 0, n - 1 do
+         if get(p, i) ~= get(q, i) then return true end
       end
-   ]], 'torch.luajit.same_elements')()
+      return false
+   end
+]]
+local first_differ = templates.for_each(types.codes_of_numbers, function()
+   return templates.compile('torch.luajit.same_elements', DIFFER, {})
 end)
 
 -- Gives whether the elements of a and b, of the same sizes, are equal; nil where that is not found out here.

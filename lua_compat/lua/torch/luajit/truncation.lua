@@ -3,27 +3,26 @@
 -- others).
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
-local compiled = require 'torch.core.templates'
+local templates = require 'torch.core.templates'
 
 local LOOPS = [[
-   local words, cast, band, bxor, arshift, max, tonumber = ...
    local function fit(q, n)
       local w, rest = cast(words, q), n - n % 4
       local a, b, c, d = 0, 0, 0, 0
       for i = 0, rest - 1, 4 do
-         local j = STEP * i + STEP - 1
-         local k, l, m = j + STEP, j + 2 * STEP, j + 3 * STEP
-         a, b, c, d = max(a, SIZE(w[j])), max(b, SIZE(w[k])), max(c, SIZE(w[l])), max(d, SIZE(w[m]))
+         local j = $step * i + $step - 1
+         local k, l, m = j + $step, j + 2 * $step, j + 3 * $step
+         a, b, c, d = max(a, $size(w[j])), max(b, $size(w[k])), max(c, $size(w[l])), max(d, $size(w[m]))
       end
-      for i = rest, n - 1 do a = max(a, SIZE(w[STEP * i + STEP - 1])) end
-      return max(max(a, b), max(c, d)) < BOUND
+      for i = rest, n - 1 do a = max(a, $size(w[$step * i + $step - 1])) end
+      return max(max(a, b), max(c, d)) < $bound
    end
    local function convert(p, q, n)
       local rest = n - n % 4
       for i = 0, rest - 1, 4 do
-         p[i], p[i + 1], p[i + 2], p[i + 3] = READ(q[i]), READ(q[i + 1]), READ(q[i + 2]), READ(q[i + 3])
+         p[i], p[i + 1], p[i + 2], p[i + 3] = $read(q[i]), $read(q[i + 1]), $read(q[i + 2]), $read(q[i + 3])
       end
-      for i = rest, n - 1 do p[i] = READ(q[i]) end
+      for i = rest, n - 1 do p[i] = $read(q[i]) end
    end
    return { fit = fit, convert = convert }
 ]]
@@ -31,8 +30,7 @@ local LOOPS = [[
 -- What is compared of the word with a number's sign, and from which value on a number is too large. For real ones the
 -- bits of 2^31, or of 2^63 (NaNs and infinite ones have higher ones), for whole ones those of 2^53: up to there they
 -- are doubles.
-local function of_real(w) return ('band(%s, 0x7fffffff)'):format(w:sub(2, -2)) end
-local function of_whole(w) return ('bxor(%s, arshift(%s, 31))'):format(w:sub(2, -2), w:sub(2, -2)) end
+local SIZE_OF_REAL, SIZE_OF_WHOLE = 'band($1, 0x7fffffff)', 'bxor($1, arshift($1, 31))'
 local BOUNDS = {
    Double = { [4] = 0x41e00000, [8] = 0x43e00000 },
    Float = { [4] = 0x4f000000, [8] = 0x5f000000 },
@@ -52,14 +50,11 @@ for _, name in ipairs{ 'Byte', 'Char', 'Short', 'Int', 'Long' } do
 end
 add(types.Float, types.Long)
 
-local loops_of = compiled.for_each(keys, function(key)
+local loops_of = templates.for_each(keys, function(key)
    local R, T = unpack(pairs_of[key])
-   local bound = T.real and BOUNDS[T.name][R.size == 8 and 8 or 4] or 2 ^ 21
-   local text = LOOPS:gsub('SIZE(%b())', T.real and of_real or of_whole):gsub('%u%u%u+', {
-      STEP = T.size / 4, BOUND = bound, READ = T.real and '' or 'tonumber',
-   })
-   return compiled.from_text(text, 'torch.luajit.truncation')(ffi.typeof('int32_t*'), ffi.cast, bit.band, bit.bxor,
-      bit.arshift, math.max, tonumber)
+   return templates.compile('torch.luajit.truncation', LOOPS, { words = ffi.typeof 'int32_t *', step = T.size / 4,
+      bound = T.real and BOUNDS[T.name][R.size == 8 and 8 or 4] or 2 ^ 21, read = T.real and '$1' or 'tonumber($1)',
+      size = T.real and SIZE_OF_REAL or SIZE_OF_WHOLE })
 end)
 
 local truncation = {}

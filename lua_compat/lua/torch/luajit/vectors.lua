@@ -1,5 +1,5 @@
 -- Functions such as exp of many elements, by the vector library that PyTorch itself calls for them: the same bits.
-local compiled = require 'torch.core.templates'
+local templates = require 'torch.core.templates'
 local library = require 'torch.core.library'
 
 -- enabled: tests turn it off
@@ -25,7 +25,7 @@ local function find()
    end
    routines = found
 end
-compiled.on_first_use(function()
+templates.on_first_use(function()
    if not routines then find() end
 end)
 

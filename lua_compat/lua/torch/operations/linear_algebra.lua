@@ -14,7 +14,7 @@ local handle, resize, resize_as, count = memory.handle, memory.resize, memory.re
 local define, floating = overloads.define, overloads.floating
 local size_text, into, copy_of = pointwise.size_text, pointwise.into, pointwise.copy_of
 
-local add_up_products = few.reduction('result = result + X * Y', 'IN_64_BITS')
+local add_up_products = few.reduction('result = result + $x * $y', 'IN_64_BITS')
 define('dot', { 'T T', function(a, b)
    pointwise.check_pair(a, b, 'tensor', 'src')
    return count(a) == 0 and 0 or blas.dot(a, b) or add_up_products(a, b, 0) or python.dot(handle(a), handle(b))

@@ -65,10 +65,6 @@ function pointwise.check_pair(a, b, name_of_a, name_of_b, where)
    end
 end
 
--- Text that is the whole part of a finite number, with its sign where that is 0 (of two zeros min and max give the
--- second), without a branch.
-local function truncated(x) return ('max(floor(%s), min(0, ceil(%s)))'):format(x, x) end
-
 -- Computations: a kernel, and perhaps the same as an expression of the elements (torch/few.lua).
 local function never() return false end
 local function in_lua(expression, for_whole, plain)
@@ -246,18 +242,18 @@ define('zero', { 'o', function(r) fill(r, 0) end }, all_types)
 -- Arithmetic
 
 -- In place, of tensors in one piece, Torch7 asks BLAS, which does not look at what it is to add no times: at no NaN.
-local add_any = with_scaled_tensor('add_scaled', 'X + v * Y', add_by_blas)
+local add_any = with_scaled_tensor('add_scaled', '$x + v * $y', add_by_blas)
 local function add_scaled(r, t, v, s)
    if v == 0 and r == t and r.T.real and is_contiguous(r) and is_contiguous(s) and count(r) == count(s) then return end
    add_any(r, t, v, s)
 end
-local add_scalar = with_scalar('add_scalar', 'X + v', add_number_by_blas)
+local add_scalar = with_scalar('add_scalar', '$x + v', add_number_by_blas)
 pointwise.add_scaled, pointwise.add_scalar = add_scaled, add_scalar
-pointwise.mul = with_scalar('mul', 'X * v', scale_by_blas)
-pointwise.div = with_scalar('div', 'X / v')
+pointwise.mul = with_scalar('mul', '$x * v', scale_by_blas)
+pointwise.div = with_scalar('div', '$x / v')
 
 -- With the sign of the divisor; of 0 NaN.
-pointwise.remainder = with_scalar('remainder', in_lua 'X - v * floor(ROUND(X / v))')
+pointwise.remainder = with_scalar('remainder', in_lua '$x - v * floor($round($x / v))')
 
 -- f for whole numbers only
 local function for_bits(name, where, f)
@@ -282,14 +278,14 @@ define('csub', {
 })
 define('mul', { 'R t n', pointwise.mul })
 define('div', { 'R t n', dividing(pointwise.div) })
-define('cmul', { 'R t T', with_tensor('cmul', 'X * Y') })
-define('cdiv', { 'R t T', with_tensor('cdiv', 'X / Y') })
+define('cmul', { 'R t T', with_tensor('cmul', '$x * $y') })
+define('cdiv', { 'R t T', with_tensor('cdiv', '$x / $y') })
 define('remainder', { 'R t n', dividing(pointwise.remainder) })
 
 -- With the sign of what is divided: C's, which is exact. Of whole numbers Python computes it.
 local function rest_of(expression) return few.pointwise(expression, false, 'SAME_BITS') end
-local rest, rest_of_each = dividing(with_scalar('fmod', rest_of 'fmod(X, v)')),
-   with_tensor('cfmod', rest_of 'fmod(X, Y)')
+local rest, rest_of_each = dividing(with_scalar('fmod', rest_of 'fmod($x, v)')),
+   with_tensor('cfmod', rest_of 'fmod($x, $y)')
 for _, name in ipairs{ 'fmod', 'mod' } do
    define(name, { 'R t n', rest })
    define('c' .. name, { 'R t T', rest_of_each })
@@ -311,27 +307,27 @@ local function of_shifts(expression) -- v: the count, or the bits that counts ha
    end
 end
 -- Real numbers are multiplied with or divided by a power of two; those of whole counts are exact.
-for name, row in pairs{ lshift = { 'X', 'X * v' }, rshift = { 'band(X, w)', 'X / v' } } do
+for name, row in pairs{ lshift = { '$x', '$x * v' }, rshift = { 'band($x, w)', '$x / v' } } do
    local number, of_reals = row[1], few.pointwise(row[2], false, 'SAME_BITS')
    local of_whole = of_shifts(('%s(%s, v)'):format(name, number))
    define(name, { 'R t n', with_scalar(name, function(r, t, s, v, n)
       if r.T.real then return v % 1 == 0 and of_reals(r, t, s, r.T.cast(2 ^ v), n) end
       return of_whole(r, t, s, v, n)
    end) })
-   define('c' .. name, { 'R t T', with_tensor('c' .. name, of_shifts(('%s(%s, band(Y, v))'):format(name, number))) })
+   define('c' .. name, { 'R t T', with_tensor('c' .. name, of_shifts(('%s(%s, band($y, v))'):format(name, number))) })
 end
 for name, lines in pairs{ ['and'] = { 794, 1075 }, ['or'] = { 817, 1100 }, xor = { 840, 1125 } } do
    local function define_bits(full, arguments, with, other, line)
       define(full, { arguments, for_bits(full, 'THTensorMath.c:' .. line,
-         with(full, of_bits(('b%s(X, %s)'):format(name, other)))) })
+         with(full, of_bits(('b%s($x, %s)'):format(name, other)))) })
    end
    define_bits('bit' .. name, 'R t n', with_scalar, 'v', lines[1])
-   define_bits('cbit' .. name, 'R t T', with_tensor, 'Y', lines[2])
+   define_bits('cbit' .. name, 'R t T', with_tensor, '$y', lines[2])
 end
-define('cremainder', { 'R t T', with_tensor('cremainder', in_lua 'X - Y * floor(ROUND(X / Y))') })
+define('cremainder', { 'R t T', with_tensor('cremainder', in_lua '$x - $y * floor($round($x / $y))') })
 local function clamp_in_python(r, t, _, low, high) python.clamp(handle(r), handle(t), low, high) end
-local CLAMPED = 'X < v and v or X > w and w or X'
-local clamp_few = few.pointwise(CLAMPED, true, 'SAME_BITS', 'min(w, max(v, X))') -- equal numbers: the second
+local CLAMPED = '$x < v and v or $x > w and w or $x'
+local clamp_few = few.pointwise(CLAMPED, true, 'SAME_BITS', 'min(w, max(v, $x))') -- equal numbers: the second
 local clamp_oddly = few.pointwise(CLAMPED, true, 'SAME_BITS')
 define('clamp', { 'R t n n', function(r, t, low, high)
    resize_as(r, t)
@@ -344,16 +340,16 @@ end })
 -- For more than MOST_OF_THREE PyTorch is faster, and its bits are others, but for quotients of doubles: the size alone
 -- decides.
 local MOST_OF_THREE = 128 -- times few.LIMIT elements
-local products = few.pointwise('P + ROUND(ROUND(v * X) * Y)', true, MOST_OF_THREE)
-local quotients, quotients_of_doubles = few.pointwise('P + ROUND(ROUND(v * X) / Y)', true, MOST_OF_THREE),
-   few.pointwise('P + v * X / Y', false, 'SAME_BITS')
+local products = few.pointwise('$r + $round($round(v * $x) * $y)', true, MOST_OF_THREE)
+local quotients, quotients_of_doubles = few.pointwise('$r + $round($round(v * $x) / $y)', true, MOST_OF_THREE),
+   few.pointwise('$r + v * $x / $y', false, 'SAME_BITS')
 
 -- Of whole numbers of up to 32 bits C computes the product with 32 bits. It has no more than 53 where v is small.
 local LARGEST_FACTOR = 2 ^ 20
-local quotients_of_small = few.pointwise('P + tobit(v * X) / Y', true, MOST_OF_THREE, 'P + '
-   .. truncated 'tobit(v * X) / Y')
+local quotients_of_small = few.pointwise('$r + tobit(v * $x) / $y', true, MOST_OF_THREE,
+   '$r + $whole_part(tobit(v * $x) / $y)')
 
-local count_zeros = few.reduction('if X == 0 then result = result + 1 end', true)
+local count_zeros = few.reduction('if $x == 0 then result = result + 1 end', true)
 local function add_quotients(r, a, b, v, n)
    local T = r.T
    if T.host == types.Double then return quotients_of_doubles(r, a, b, v, n) end
@@ -378,9 +374,10 @@ for name, compute in pairs{ addcmul = products, addcdiv = add_quotients } do
 end
 
 for name, relation in pairs{ cmax = '>', cmin = '<' } do
-   local expression = 'X ' .. relation .. ' %s and X or %s'
-   local plain = (name == 'cmax' and 'max' or 'min') .. '(X, %s)' -- of equal numbers (zeros have signs) the second, too
-   local tensor = with_tensor(name, expression:format('Y', 'Y'), { 'r', 't', 'src' }, plain:format('Y'))
+   local expression = '$x ' .. relation .. ' %s and $x or %s'
+   -- of equal numbers (zeros have signs) the second, too
+   local plain = (name == 'cmax' and 'max' or 'min') .. '($x, %s)'
+   local tensor = with_tensor(name, expression:format('$y', '$y'), { 'r', 't', 'src' }, plain:format('$y'))
    local scalar = with_scalar(name .. '_value', expression:format('v', 'v'), nil, plain:format('v'))
    define(name, { 'r t T', tensor, 'r t n', scalar }, nil, { 'R t T', tensor, 'R t n', scalar })
 end
@@ -389,24 +386,25 @@ end
 
 -- Those for which Lua's result is the same to the last bit
 local exact = {
-   abs = 'abs(X)', sqrt = 'sqrt(X)', rsqrt = '1 / ROUND(sqrt(X))', floor = 'floor(X)', ceil = 'ceil(X)', neg = '-X',
-   reciprocal = '1 / X',
-   trunc = 'X >= 0 and floor(X) or ceil(X)', sign = 'X > 0 and 1 or X < 0 and -1 or 0',
+   abs = 'abs($x)', sqrt = 'sqrt($x)', rsqrt = '1 / $round(sqrt($x))', floor = 'floor($x)', ceil = 'ceil($x)',
+      neg = '-$x',
+   reciprocal = '1 / $x',
+   trunc = '$x >= 0 and floor($x) or ceil($x)', sign = '$x > 0 and 1 or $x < 0 and -1 or 0',
    -- (the whole part, and 1 more where the rest, twice, is not less; large numbers are whole)
-   round = 'X > 0 and X < 1e300 and floor(X) + floor(2 * (X - floor(X))) '
-      .. 'or X < 0 and X > -1e300 and ceil(X) + ceil(2 * (X - ceil(X))) or X',
-   frac = 'X - (X >= 0 and floor(X) or ceil(X))',
+   round = '$x > 0 and $x < 1e300 and floor($x) + floor(2 * ($x - floor($x))) '
+      .. 'or $x < 0 and $x > -1e300 and ceil($x) + ceil(2 * ($x - ceil($x))) or $x',
+   frac = '$x - ($x >= 0 and floor($x) or ceil($x))',
 }
 -- The same of finite numbers, without branches.
-local SIGN = 'max(-1, min(1, X * 1e308 * 1e308))'
+local SIGN = 'max(-1, min(1, $x * 1e308 * 1e308))'
 local without_branches = {
-   sign = SIGN .. ' + 0', trunc = truncated 'X', frac = 'X - ' .. truncated 'X',
-   round = '(floor(abs(X)) + floor(2 * (abs(X) - floor(abs(X))))) * ' .. SIGN,
+   sign = SIGN .. ' + 0', trunc = '$whole_part($x)', frac = '$x - $whole_part($x)',
+   round = '(floor(abs($x)) + floor(2 * (abs($x) - floor(abs($x))))) * ' .. SIGN,
 }
 
 -- And of whole numbers
-local exact_of_whole = { abs = 'X < 0 and -X or X', sign = 'X > 0 and 1 or X < 0 and -1 or 0' }
-local whole_without_branches = { abs = 'abs(X)', sign = 'max(-1, min(1, X))' }
+local exact_of_whole = { abs = '$x < 0 and -$x or $x', sign = '$x > 0 and 1 or $x < 0 and -1 or 0' }
+local whole_without_branches = { abs = 'abs($x)', sign = 'max(-1, min(1, $x))' }
 
 local function exactly(kernel)
    local of_real = in_lua(exact[kernel], false, without_branches[kernel])
@@ -449,7 +447,7 @@ define('neg', { 'R t', unary 'neg' }, overloads.floating)
 define('cinv', { 'R t', unary 'reciprocal' }, overloads.floating)
 define('sign', { 'R t', unary 'sign' })
 
-local lerp_in_lua = in_lua 'X + ROUND(v * ROUND(Y - X))'
+local lerp_in_lua = in_lua '$x + $round(v * $round($y - $x))'
 local function lerp_in_python(r, t, s, v) python.lerp(handle(r), handle(t), handle(s), v) end
 local function lerp(r, t, s, v)
    resize_as(r, t)
@@ -461,34 +459,35 @@ define('lerp', { 'R t T n', lerp, 's s s', function(a, b, v) return a + v * (b -
    { 'R t T n', lerp })
 -- Functions of two numbers; where there are few, C's.
 local function of_two(expression) return few.pointwise(expression, false, 'LIMIT_OF_FUNCTIONS') end
-local arcs = with_tensor('atan2', of_two 'atan2(X, Y)', { 'r_', 'tx', 'ty' })
+local arcs = with_tensor('atan2', of_two 'atan2($x, $y)', { 'r_', 'tx', 'ty' })
 define('atan2', { 'R t T', arcs, 's s', math.atan2 }, overloads.floating, { 'R t T', arcs })
 
 -- The powers that are products, quotients and roots: others in the last bit, and for infinity and -0, than C's
 local powers = {}
-for exponent, expression in pairs{ [2] = 'X * X', [0.5] = 'sqrt(X)', [-0.5] = '1 / ROUND(sqrt(X))', [-1] = '1 / X',
-   [-2] = '1 / ROUND(X * X)' } do
+for exponent, expression in pairs{ [2] = '$x * $x', [0.5] = 'sqrt($x)', [-0.5] = '1 / $round(sqrt($x))',
+   [-1] = '1 / $x',
+   [-2] = '1 / $round($x * $x)' } do
    powers[exponent] = with_scalar('pow', expression)
 end
-powers[3] = with_scalar('pow', in_lua 'ROUND(X * X) * X')
-local any_power = with_scalar('pow', of_two 'pow(X, v)')
+powers[3] = with_scalar('pow', in_lua '$round($x * $x) * $x')
+local any_power = with_scalar('pow', of_two 'pow($x, v)')
 local function pow_scalar(r, t, v) return (powers[v] or any_power)(r, t, v) end
-local power_of_scalar = of_two 'pow(v, X)'
+local power_of_scalar = of_two 'pow(v, $x)'
 local function scalar_pow_in_python(r, t, _, v) python.scalar_pow(handle(r), v, handle(t)) end
 local function scalar_pow(r, v, t)
    resize_as(r, t)
    local n = count(t)
    if n > 0 and not power_of_scalar(r, t, t, v, n) then write(scalar_pow_in_python, r, shaped_like(r, t), nil, v) end
 end
-define('cpow', { 'R t T', with_tensor('cpow', of_two 'pow(X, Y)') })
+define('cpow', { 'R t T', with_tensor('cpow', of_two 'pow($x, $y)') })
 define('pow', { 'R t n', pow_scalar, 'R n t', scalar_pow, 's s', math.pow }, overloads.floating,
    { 'R t n', pow_scalar, 'R n t', scalar_pow })
 
 -- Comparisons
 
 for name, relation in pairs{ lt = '<', gt = '>', le = '<=', ge = '>=', eq = '==', ne = '~=' } do
-   local compute_value, compute_other = few.comparison(('X %s v'):format(relation)),
-      few.comparison(('X %s Y'):format(relation))
+   local compute_value, compute_other = few.comparison(('$x %s v'):format(relation)),
+      few.comparison(('$x %s $y'):format(relation))
    local function value_in_python(r, t, _, v) python.compare_value(handle(r), handle(t), v, name) end
    local function other_in_python(r, t, s) python.compare(handle(r), handle(t), handle(s), name) end
    local function with_value(r, t, v)
@@ -506,7 +505,7 @@ for name, relation in pairs{ lt = '<', gt = '>', le = '<=', ge = '>=', eq = '=='
    define(name, variants)
 end
 
-local differences = few.reduction('if X ~= Y then result = result + 1 end', true)
+local differences = few.reduction('if $x ~= $y then result = result + 1 end', true)
 define('equal', { 'T T', function(a, b)
    if not same_size(a, b) then return false end
    local same = same_elements(a, b)

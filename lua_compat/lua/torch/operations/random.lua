@@ -8,7 +8,7 @@ local overloads = require 'torch.tensor.overloads'
 local tensors = require 'torch.tensor.tensor'
 local construction = require 'torch.operations.construction'
 local generator = require 'torch.tensor.generator'
-local compiled = require 'torch.core.templates'
+local templates = require 'torch.core.templates'
 local categories_drawn = require 'torch.luajit.categories'
 local pointwise = require 'torch.operations.pointwise'
 local offsets = require('torch.operations.elements').offsets
@@ -33,23 +33,24 @@ end
 -- What only Python can write elements of, or read: they are drawn as doubles, and converted together.
 local function drawn_here(T) return T.real or T.whole end
 
-local NAMES = 'local generator, tobit, min, max = ...\n'
-   .. 'local word, unit, normal = generator.word, generator.unit, generator.normal\n'
-local function evaluated(text)
-   return compiled.from_text(NAMES .. text, 'torch.operations.random')(generator, bit.tobit, math.min, math.max)
+-- What values of draws have: $word and $unit of the generator g, and its functions. In a row words are there already.
+local ONE_BY_ONE = { word = 'next_word(g)', unit = 'next_unit(g)', next_word = generator.word,
+   next_unit = generator.unit, normal = generator.normal, generator = generator }
+local IN_A_ROW = { word = 'word', unit = 'word * (1 / 2 ^ 32)', ready = generator.ready }
+local function compile(text, value, holes)
+   return templates.compile('torch.operations.random', text, { value = value }, holes or ONE_BY_ONE)
 end
 
 -- function(g, a, b): one draw
-function single(value) return evaluated(('return function(g, a, b) return %s end'):format(value)) end
+function single(value) return compile('return function(g, a, b) return $value end', value) end
 
 local WRITE_ALL = [[
    return function(p, n, g, a, b)
-      for i = 0, n - 1 do p[i] = VALUE end
+      for i = 0, n - 1 do p[i] = $value end
    end
 ]]
 -- For values of one word each, which are computed from many words in a row.
 local WRITE_ROWS = [[
-   local ready, bxor, band, lshift, rshift = generator.ready, bit.bxor, bit.band, bit.lshift, bit.rshift
    return function(p, n, g, a, b)
       while n > 0 do
          local words, count = ready(g)
@@ -61,7 +62,7 @@ local WRITE_ROWS = [[
             y = bxor(y, band(lshift(y, 15), 0xefc60000))
             y = bxor(y, rshift(y, 18))
             local word = bxor(y, 0x80000000) + 2147483648
-            p[i] = VALUE
+            p[i] = $value
          end
          g.position = g.position + count
          p, n = p + count, n - count
@@ -70,24 +71,22 @@ local WRITE_ROWS = [[
 ]]
 local WRITE_EACH = [[
    return function(p, offsets, g, a, b)
-      for i in offsets do p[i] = VALUE end
+      for i in offsets do p[i] = $value end
    end
 ]]
 
 -- function(r, g, a, b): elements of r in their order become draws; each is a loop of its own, which LuaJIT compiles.
 function filled(value)
    local function both(text)
-      local function loop(template) return evaluated((template:gsub('VALUE', function() return text end))) end
-      local in_rows = text:gsub('word%(g%)', 'word'):gsub('unit%(g%)', 'word * (1 / 2 ^ 32)')
-      if in_rows == text then return loop(WRITE_ALL), loop(WRITE_EACH) end
-      return evaluated((WRITE_ROWS:gsub('VALUE', function() return in_rows end))), loop(WRITE_EACH)
+      local in_a_row = templates.has(text, 'word') or templates.has(text, 'unit')
+      return in_a_row and compile(WRITE_ROWS, text, IN_A_ROW) or compile(WRITE_ALL, text), compile(WRITE_EACH, text)
    end
    local all, each, all_wrapped, each_wrapped
    local function make()
       all, each = both(value)
       all_wrapped, each_wrapped = both(('tobit(%s)'):format(value)) -- as C converts to types of up to 32 bits
    end
-   compiled.on_first_use(make)
+   templates.on_first_use(make)
    local function fill(r, g, a, b)
       if not all then make() end
       local T = r.T
@@ -171,7 +170,7 @@ function random.install(torch)
 end
 
 -- name: single draw torch.name([generator,] parameters...), and tensor:name([generator,] parameters...).
--- value: one draw, an expression of the functions in torch/generator.lua, the generator g and the parameters a and b;
+-- value: one draw, an expression of $word, $unit, the generator g and its functions, and the parameters a and b;
 -- check(parameters...) raises for parameters out of range.
 local function distribution(name, value, parameters, for_types, check)
    local draw, fill = single(value), filled(value)
@@ -193,7 +192,7 @@ end
 local function positive_deviation(_, stdv)
    if not (stdv > 0) then errors.argument(2, 'standard deviation must be strictly positive', 'THRandom.c:247') end
 end
-distribution('uniform', 'unit(g) * (b - a) + a', 'n=0 n=1', floating)
+distribution('uniform', '$unit * (b - a) + a', 'n=0 n=1', floating)
 distribution('normal', 'normal(g, a, b)', 'n=0 n=1', floating, positive_deviation)
 distribution('cauchy', 'generator.cauchy(g, a, b)', 'n=0 n=1', floating)
 distribution('logNormal', 'generator.log_normal(g, a, b)', 'n=1 n=2', floating, positive_deviation)
@@ -232,7 +231,7 @@ local function fill_each(r, g, p)
    pointwise.copy(r, drawn)
 end
 -- Words (whole numbers) up to p * 2^32 give 1: without a branch, which a processor would guess wrongly as often as not.
-local fill_bernoulli = filled('min(1, max(0, a - word(g)))')
+local fill_bernoulli = filled('min(1, max(0, a - $word))')
 local function words_that_give_one(p) return math.floor(p * 2 ^ 32) + 1 end
 local bernoulli_fills = {
    'o G d=0.5', function(r, g, p)
@@ -256,7 +255,7 @@ local function check_bound(high)
 end
 -- Without bounds: up to the largest whole number that the elements hold exactly.
 local MOST = { Byte = 2 ^ 8, Char = 2 ^ 7, Short = 2 ^ 15, Int = 2 ^ 31, Float = 2 ^ 24 + 1 }
-local fill_between, fill_below = filled('word(g) % (b + 1 - a) + a'), filled('word(g) % a')
+local fill_between, fill_below = filled('$word % (b + 1 - a) + a'), filled('$word % a')
 local function fill_random(r, g, low, high)
    if count(r) == 0 then return end
    if low then into(r, fill_between, g, low, high) else into(r, fill_below, g, MOST[r.T.host.name] or 2 ^ 53) end
@@ -284,7 +283,7 @@ local function without_generator(first, second, ...)
    return nil
 end
 
-local plain = { rand = filled('unit(g)'), randn = filled('normal(g, 0, 1)') }
+local plain = { rand = filled('$unit'), randn = filled('normal(g, 0, 1)') }
 for name, fill in pairs(plain) do
    local function drawn(T, g, ...)
       local ud, r = construction.sized_result(T, ...)

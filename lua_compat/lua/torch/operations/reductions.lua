@@ -62,13 +62,14 @@ local function of_all(kernel, empty, what)
 end
 
 -- Few elements, and floats, are added up in their order, as Torch7 does, many doubles in BLAS's.
-local add_up = few.reduction('result = result + X', 'IN_64_BITS', 'FLOATS')
+local add_up = few.reduction('result = result + $x', 'IN_64_BITS', 'FLOATS')
 local sum_of_many = of_all('sum_all', 0)
 local function add_up_all(t) return add_up(t, t, 0) or t.nd > 0 and blas.sum(t) end
 local function sum_all(t) return add_up_all(t) or sum_of_many(t) end
 
 define('sum', { 'T', sum_all, 'r T i', reduction('sum', nil, 'THTensorMath.c:1713') })
-local multiply_all, product_of_many = few.reduction('result = result * X', 'IN_64_BITS', 'REALS'), of_all('prod_all', 1)
+local multiply_all, product_of_many = few.reduction('result = result * $x', 'IN_64_BITS', 'REALS'),
+   of_all('prod_all', 1)
 define('prod', { 'T', function(t) return multiply_all(t, t, 1) or product_of_many(t) end, 'r T i',
    reduction('prod', nil, 'THTensorMath.c:1798') })
 local mean_of_many = of_all('mean_all', nil, 'empty Tensor')
@@ -78,7 +79,7 @@ local function mean_all(t)
 end
 define('mean', { 'T', mean_all, 'r T i', reduction('mean', 'invalid dimension %d', 'THTensorMath.c:2964') },
    floating)
-local add_up_distances = few.reduction('local z = X - v result = result + z * z')
+local add_up_distances = few.reduction('local z = $x - v result = result + z * z')
 for _, name in ipairs{ 'std', 'var' } do
    local of_many = of_all(name .. '_all', nil, 'empty Tensor')
    local function of_few(t, biased)
@@ -93,13 +94,13 @@ for _, name in ipairs{ 'std', 'var' } do
       'r T i B=false', reduction(name, 'invalid dimension %d', 'THTensorMath.c:2972', 3),
    }, floating)
 end
-local add_up_squares = few.reduction('local x = X result = result + x * x', false, 'FLOATS')
-local add_up_absolutes, count_others = few.reduction('result = result + abs(X)'),
-   few.reduction('if X ~= 0 then result = result + 1 end')
+local add_up_squares = few.reduction('local x = $x result = result + x * x', false, 'FLOATS')
+local add_up_absolutes, count_others = few.reduction('result = result + abs($x)'),
+   few.reduction('if $x ~= 0 then result = result + 1 end')
 local norm_of_many = of_all('norm_all', 0)
 -- A power that sums of powers are the root of; Torch7's results for others are Python's.
 local function is_power(p) return p ~= 0 and p - p == 0 end
-local add_up_powers = few.reduction('result = result + abs(X) ^ v')
+local add_up_powers = few.reduction('result = result + abs($x) ^ v')
 local function norm_all(t, p)
    if p == 2 then
       local squares = add_up_squares(t, t, 0) or t.nd > 0 and blas.sum(t, true)
@@ -135,10 +136,10 @@ define('renorm', { 'R t n i n', function(r, t, p, d, maximum)
 end }, floating)
 -- By the norm; of others the powers
 local differences = {
-   few.reduction('result = result + abs(X - Y)'),
-   few.reduction('local z = X - Y result = result + z * z'),
+   few.reduction('result = result + abs($x - $y)'),
+   few.reduction('local z = $x - $y result = result + z * z'),
 }
-local powers_of_differences = few.reduction('result = result + abs(X - Y) ^ v')
+local powers_of_differences = few.reduction('result = result + abs($x - $y) ^ v')
 define('dist', { 'T T n=2', function(a, b, p)
    pointwise.check_pair(a, b, 'tensor', 'src')
    local add_up = differences[p] or is_power(p) and powers_of_differences
@@ -152,7 +153,7 @@ local truth_types = { types.Byte }
 for code = 1, types.count do
    if types[code].device then truth_types[#truth_types + 1] = types[code] end
 end
-local count_zeros = few.reduction('if X == 0 then result = result + 1 end', true)
+local count_zeros = few.reduction('if $x == 0 then result = result + 1 end', true)
 define('all', { 'T', function(t)
    if t.nd == 0 then errors.argument(1, 'empty Tensor', 'THTensorMath.c') end
    local all = masks.all(t)
@@ -204,7 +205,7 @@ end
 
 for name, row in pairs{ max = { '>', -math.huge }, min = { '<', math.huge } } do
    local relation, start = unpack(row)
-   local extreme = few.reduction(('local x = X if x %s result or x ~= x then result = x end'):format(relation), true,
+   local extreme = few.reduction(('local x = $x if x %s result or x ~= x then result = x end'):format(relation), true,
       'SAME_BITS')
    local of_many = of_all(name .. '_all', nil, (name == 'std' or name == 'var') and 'empty Tensor' or nil)
    local of_plain = along[name .. '_of_all']

@@ -29,7 +29,7 @@ local function check_index(index, source, d, where)
    if source.nd == 0 then errors.argument(2, 'Source tensor is empty', where) end
 end
 
-local count_outside = few.reduction('if not (X >= 1 and X <= v) then result = result + 1 end', true)
+local count_outside = few.reduction('if not ($x >= 1 and $x <= v) then result = result + 1 end', true)
 -- Whether any of the indices is none of 1 to size.
 local function out_of_range(index, size)
    if index.nd == 0 then return false end
@@ -98,8 +98,8 @@ local function select_indices(r, s, d, index)
 end
 local function select_masked(r, s, mask) python.masked_select(handle(r), handle(s), handle(mask)) end
 local function fill_masked_in_python(r, mask, _, number) python.masked_fill(handle(r), handle(mask), number) end
-local count_wrong = few.reduction('if X > 1 then result = result + 1 end', true)
-local count_ones = few.reduction('result = result + X', true)
+local count_wrong = few.reduction('if $x > 1 then result = result + 1 end', true)
+local count_ones = few.reduction('result = result + $x', true)
 -- How many ones a mask has, and their places where those are for LuaJIT.
 local function ones(mask)
    local listed, n = masks.places(mask)

@@ -22,7 +22,7 @@ local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
 local class = require 'torch.core.class'
 local errors = require 'torch.core.errors'
-local compiled = require 'torch.core.templates'
+local templates = require 'torch.core.templates'
 
 local records = memory.records
 local floor, ceil = math.floor, math.ceil
@@ -104,8 +104,8 @@ local function branch(parameters, given, T, variant)
    for k, index in ipairs(given) do
       local p = parameters[index]
       key = key + tag(p, T) * 64 ^ (k - 1)
-      place[index] = k
-      conditions[#conditions + 1] = condition(p, k)
+      place[index] = k - 1
+      conditions[#conditions + 1] = condition(p, k - 1)
    end
    local test = ('key == %.0f and count == %d'):format(key, #given) -- a nil at the end is an argument, too
    if #conditions > 0 then test = test .. ' and ' .. table.concat(conditions, ' and ') end
@@ -237,6 +237,17 @@ local function starts(text, letters) return letters:find(text:sub(1, 1), 1, true
 
 local function whole(value) return value >= 0 and floor(value) or ceil(value) end
 
+local OVERLOADED = [[
+   return function(...)
+      local $each($most){a@} = ...
+      local count = select('#', ...)
+      $each($most, ;){local r@ = records[a@]}
+      local key = $each($most, +){(r@ and tag_of(r@) or kinds[type(a@)]) * 64 ^ @}
+      $branches
+      return usage(...)
+   end
+]]
+
 -- The function for one type, as torch.name(...) or as a method; ``shown``: the variants in the text of an error.
 local function build(name, variants, T, method, shown)
    local most, seen, branches = 0, {}, {}
@@ -250,37 +261,18 @@ local function build(name, variants, T, method, shown)
          end
       end
    end
-   local arguments, computes, found, keys = {}, {}, {}, {}
-   for k = 1, most do
-      arguments[k] = 'a' .. k
-      found[k] = ('   local r%d = records[a%d]'):format(k, k)
-      keys[k] = ('(r%d and tag_of(r%d) or kinds[type(a%d)]) * %.0f'):format(k, k, k, 64 ^ (k - 1))
-   end
-   for v = 1, #variants do computes[v] = 'compute' .. v end
-   local list = table.concat(arguments, ', ')
-   local source = table.concat({
-      'local records, tag_of, kinds, new, types, T, cast, whole, starts, default_generator, usage, type, select = ...',
-      ('local %s = select(14, ...)'):format(table.concat(computes, ', ')),
-      'return function(...)',
-      ('   local %s = ...'):format(list),
-      "   local count = select('#', ...)",
-      table.concat(found, '\n'),
-      ('   local key = %s'):format(table.concat(keys, ' + ')),
-      table.concat(branches, '\n'),
-      '   return usage(...)',
-      'end',
-   }, '\n')
-   local implementations = {}
-   for v, variant in ipairs(variants) do implementations[v] = variant.compute end
    local f
    local function usage(...)
       local arguments = with_numbers(...)
       if arguments then return f(unpack(arguments, 1, select('#', ...))) end
       return usage_error(shown, T, method, ...)
    end
-   f = compiled.from_text(source, (method and 'torch:' or 'torch.') .. name)(records, memory.tag, kinds,
-      memory.new_tensor, types, T,
-      T.cast, whole, starts, overloads.default_generator, usage, type, select, unpack(implementations))
+   local also = { new = memory.new_tensor, types = types, T = T, cast = T.cast, whole = whole, starts = starts,
+      default_generator = overloads.default_generator }
+   for v, variant in ipairs(variants) do also['compute' .. v] = variant.compute end
+   f = templates.compile((method and 'torch:' or 'torch.') .. name, OVERLOADED, { most = most,
+      branches = table.concat(branches, '\n'), records = records, tag_of = memory.tag, kinds = kinds, usage = usage },
+         also)
    return f
 end
 
@@ -345,7 +337,6 @@ end
 
 -- No tail call: the chunk's name tells errors.lua who calls.
 local PLAIN = [[
-   local f, T = ...
    local function results(...) return ... end
    return function(...) return results(f(T, ...)) end
 ]]
@@ -356,7 +347,7 @@ local function functions_of(T, declared)
    return setmetatable({}, { __index = function(self, name)
       local declaration = declared[name]
       if type(declaration) == 'function' then
-         self[name] = compiled.from_text(PLAIN, 'torch.' .. name)(declaration, T)
+         self[name] = templates.compile('torch.' .. name, PLAIN, { f = declaration, T = T })
       elseif declaration then
          self[name] = lazily(name, T, declaration, false)
       end
@@ -376,7 +367,7 @@ overloads.all_but_half, overloads.floating = all_but_half, floating
 
 local function declare(T, name, declaration) T.declared[name], T.functions[name] = declaration, nil end
 
-compiled.on_first_use(function()
+templates.on_first_use(function()
    for code = 1, types.count do
       local T = types[code]
       for name in pairs(T.declared) do assert(T.functions[name]) end

@@ -16,17 +16,17 @@ local MOST = 8 -- times few.LIMIT elements: several operators of PyTorch stand a
 
 
 local add_up = {
-   mse = few.reduction('local z = X - Y result = result + z * z'),
-   absolute = few.reduction('result = result + abs(X - Y)'),
-   smooth_l1 = few.reduction('local z = abs(X - Y) local y = min(z, 1) result = result + y * (z - y / 2)'),
-   kl_divergence = few.reduction('local y = Y if y > 0 then result = result + y * (log(y) - X) end'),
+   mse = few.reduction('local z = $x - $y result = result + z * z'),
+   absolute = few.reduction('result = result + abs($x - $y)'),
+   smooth_l1 = few.reduction('local z = abs($x - $y) local y = min(z, 1) result = result + y * (z - y / 2)'),
+   kl_divergence = few.reduction('local y = $y if y > 0 then result = result + y * (log(y) - $x) end'),
 }
 local differentiate = { -- v: what each element counts
-   mse = few.pointwise('2 * v * (X - Y)', false, MOST),
-   absolute = few.pointwise('X >= Y and v or -v', false, MOST, ('v * (1 - 2 * %s)'):format(few.gate 'Y - X')),
-   smooth_l1 = few.pointwise('X - Y < -1 and -v or X - Y > 1 and v or v * (X - Y)', false, MOST,
-      'v * min(1, max(-1, X - Y))'),
-   kl_divergence = few.pointwise('Y > 0 and v * -Y or 0', false, MOST, 'v * -max(Y, 0) + 0'),
+   mse = few.pointwise('2 * v * ($x - $y)', false, MOST),
+   absolute = few.pointwise('$x >= $y and v or -v', false, MOST, 'v * (1 - 2 * $gate($y - $x))'),
+   smooth_l1 = few.pointwise('$x - $y < -1 and -v or $x - $y > 1 and v or v * ($x - $y)', false, MOST,
+      'v * min(1, max(-1, $x - $y))'),
+   kl_divergence = few.pointwise('$y > 0 and v * -$y or 0', false, MOST, 'v * -max($y, 0) + 0'),
 }
 
 -- Sum of the squared differences of n doubles, in parts that the processor's cache holds: PyTorch would make two

@@ -10,18 +10,18 @@ local luajit = ways.luajit
 local count, same_size, resize_as, is_contiguous, first_element = memory.count, memory.same_size, memory.resize_as,
    memory.is_contiguous, memory.first_element
 
--- Sums over the elements X of the input and Y of the target; v: the margin
+-- Sums over the elements $x of the input and $y of the target; v: the margin
 local sums = {
-   margin = few.reduction('result = result + max(0, v - X * Y)'),
+   margin = few.reduction('result = result + max(0, v - $x * $y)'),
    hinge_embedding = few.reduction([[
-      local x, y = X, Y
+      local x, y = $x, $y
       result = result + (y == -1 and 0 or x) + ((y == 1 or v - x <= 0) and 0 or v - x)]]),
 }
 
 -- What each element of the gradient is; v: the margin, w: what each element counts
 local slopes = {
-   margin = few.pointwise('v - X * Y > 0 and -w * Y or 0', false, 2, ('-w * Y * %s + 0'):format(few.gate 'v - X * Y')),
-   hinge_embedding = few.pointwise('w * ((Y == -1 and 0 or 1) - (Y ~= 1 and v - X >= 0 and 1 or 0))'),
+   margin = few.pointwise('v - $x * $y > 0 and -w * $y or 0', false, 2, '-w * $y * $gate(v - $x * $y) + 0'),
+   hinge_embedding = few.pointwise('w * (($y == -1 and 0 or 1) - ($y ~= 1 and v - $x >= 0 and 1 or 0))'),
 }
 
 -- Whether input and target are few numbers of one type and of the same sizes, none of them a NaN; weights are for
@@ -58,7 +58,7 @@ function luajit.loss_gradient(gradient, x, target, weights, name, average, margi
    return slope(gradient, x, target, rounded(x.T, margin), n, average and 1 / n or 1)
 end
 
-local slope_of_cross_entropy = few.pointwise('v * (X - Y) / ((1 - X + 1e-12) * (X + 1e-12))')
+local slope_of_cross_entropy = few.pointwise('v * ($x - $y) / ((1 - $x + 1e-12) * ($x + 1e-12))')
 function luajit.binary_cross_entropy_gradient(gradient, x, target, weights, average)
    local n = count(x)
    if n == 0 or not few.small(x, n) or gradient.T ~= x.T or target.T ~= x.T or not same_size(x, target) then

@@ -12,30 +12,29 @@ local count, same_size, resize_as = memory.count, memory.same_size, memory.resiz
 
 local MOST = 8 -- times few.LIMIT elements: several operators of PyTorch stand against one loop
 
--- A function of X, and perhaps Y, v and w, the layer's parameters. plain: the same of finite numbers without branches,
--- which a processor guesses where signs are random.
+-- A function of $x, and perhaps $y, v and w, the layer's parameters. plain: the same of finite numbers without
+-- branches, which a processor guesses where signs are random.
 local function of(expression, plain) return few.pointwise(expression, false, MOST, plain) end
 
-local gate = few.gate
-
--- X between two bounds; a NaN becomes the upper one, or itself
-local function clamping(expression)
-   return function(low, high)
-      local text = expression:gsub('LOW', low):gsub('HIGH', high)
-      return of(text, ('min(%s, max(%s, X))'):format(high, low))
+-- $x between two bounds; a NaN becomes the upper one, or itself
+local function clamping(low, high)
+   local function of_any(condition)
+      return of(('$x < %s and %s or '):format(low, low) .. condition:format(high, high),
+         ('min(%s, max(%s, $x))'):format(high, low))
    end
+   return of_any('$x <= %s and $x or %s'), of_any '$x > %s and %s or $x'
 end
-local clamp, clamp_in_place = clamping 'X < LOW and LOW or X <= HIGH and X or HIGH',
-   clamping 'X < LOW and LOW or X > HIGH and HIGH or X'
+local hard_tanh, hard_tanh_in_place = clamping('v', 'w')
+local relu6, relu6_in_place = clamping('0', '6')
 
--- Y between two bounds, or where X is a NaN, else 0 (which has no sign), and outside of them
+-- $y between two bounds, or where $x is a NaN, else 0 (which has no sign), and outside of them
 local function within(low, high)
-   local expression = ('(X <= %s or X >= %s) and 0 or Y'):format(low, high)
-   return of(expression, ('Y * %s + 0'):format(gate(('min(X - %s, %s - X)'):format(low, high))))
+   return of(('($x <= %s or $x >= %s) and 0 or $y'):format(low, high),
+      ('$y * $gate(min($x - %s, %s - $x)) + 0'):format(low, high))
 end
-local outside = of('(X > v or X < -v) and Y or 0', ('Y * %s + 0'):format(gate 'abs(X) - v'))
+local outside = of('($x > v or $x < -v) and $y or 0', '$y * $gate(abs($x) - v) + 0')
 
--- f of the elements of x, then `further` of those (X) and s (Y): function as above. Where r has memory of these, that
+-- f of the elements of x, then `further` of those ($x) and s ($y): function as above. Where r has memory of these, that
 -- is for Python.
 local function after(f, further)
    further = of(further)
@@ -46,40 +45,40 @@ end
 
 local functions = few.functions
 
--- X above zero, else v * (exp(X) - 1)
-local below_zero, with_exponentials = of('X > 0 and 0 or X', 'min(X, 0)'),
-   of('Y > 0 and Y or v * (X - 1)', 'max(Y, 0) + v * (X - 1)')
+-- $x above zero, else v * (exp($x) - 1)
+local below_zero, with_exponentials = of('$x > 0 and 0 or $x', 'min($x, 0)'),
+   of('$y > 0 and $y or v * ($x - 1)', 'max($y, 0) + v * ($x - 1)')
 local function elu(r, x, _, v, n)
    return is_apart(r, x) and below_zero(r, x, x, nil, n) and functions.exp(r, r, r, nil, n)
       and with_exponentials(r, r, x, v, n)
 end
 
-local soft_shrink = of('X > v and X - v or X < -v and X + v or 0', 'max(X - v, 0) + min(X + v, 0)')
+local soft_shrink = of('$x > v and $x - v or $x < -v and $x + v or 0', 'max($x - v, 0) + min($x + v, 0)')
 
-local squared, of_square = of 'X * X', of '2 * Y * X'
+local squared, of_square = of '$x * $x', of '2 * $y * $x'
 -- Powers; and those that are products and roots, which are faster, and of infinity and -0 others than C's
-local power, of_power = few.pointwise('X ^ v', false, 1), few.pointwise('v * Y * X ^ (v - 1)', false, 1)
-local powers = { [2] = squared, [3] = of 'X * X * X', [0.5] = of 'sqrt(X)', [-0.5] = of '1 / sqrt(X)' }
-local of_powers = { [2] = of_square, [3] = of 'v * Y * (X * X)', [1.5] = of 'v * Y * sqrt(X)',
-   [0.5] = of 'v * Y * (1 / sqrt(X))' }
+local power, of_power = few.pointwise('$x ^ v', false, 1), few.pointwise('v * $y * $x ^ (v - 1)', false, 1)
+local powers = { [2] = squared, [3] = of '$x * $x * $x', [0.5] = of 'sqrt($x)', [-0.5] = of '1 / sqrt($x)' }
+local of_powers = { [2] = of_square, [3] = of 'v * $y * ($x * $x)', [1.5] = of 'v * $y * sqrt($x)',
+   [0.5] = of 'v * $y * (1 / sqrt($x))' }
 
-local with_threshold, with_threshold_in_place = of 'X > v and X or w', of 'X <= v and w or X'
+local with_threshold, with_threshold_in_place = of '$x > v and $x or w', of '$x <= v and w or $x'
 
 -- The slope of the logarithm at -infinity is a NaN, as in Torch7, and so is the logarithm (few/logistic.lua).
-local log_sigmoid_slopes, without_slope = after(functions.exp, 'Y / (1 + X)'), of 'Y == -1 / 0 and 0 / 0 or X'
+local log_sigmoid_slopes, without_slope = after(functions.exp, '$y / (1 + $x)'), of '$y == -1 / 0 and 0 / 0 or $x'
 local function of_log_sigmoid(r, x, s, _, n)
    return log_sigmoid_slopes(r, x, s, nil, n) and without_slope(r, r, x, nil, n)
 end
 
 local forward = {
-   abs = of 'abs(X)', square = squared, sqrt = of 'sqrt(X)', sigmoid = functions.sigmoid, tanh = functions.tanh,
+   abs = of 'abs($x)', square = squared, sqrt = of 'sqrt($x)', sigmoid = functions.sigmoid, tanh = functions.tanh,
       exp = functions.exp,
-   log = functions.log, soft_sign = of 'X / (1 + abs(X))',
-   hard_shrink = of('(X > v or X < -v) and X or 0', ('X * %s + 0'):format(gate 'abs(X) - v')),
+   log = functions.log, soft_sign = of '$x / (1 + abs($x))',
+   hard_shrink = of('($x > v or $x < -v) and $x or 0', '$x * $gate(abs($x) - v) + 0'),
    soft_shrink = function(r, t, s, v, n) return v >= 0 and soft_shrink(r, t, s, v, n) end,
-   elu = elu, leaky_relu = rectifiers.leaky, hard_tanh = clamp('v', 'w'), relu6 = clamp('0', '6'),
+   elu = elu, leaky_relu = rectifiers.leaky, hard_tanh = hard_tanh, relu6 = relu6,
    power = function(r, t, s, v, n) return (powers[v] or power)(r, t, s, v, n) end,
-   hard_tanh_in_place = clamp_in_place('v', 'w'), relu6_in_place = clamp_in_place('0', '6'),
+   hard_tanh_in_place = hard_tanh_in_place, relu6_in_place = relu6_in_place,
       leaky_relu_in_place = rectifiers.leaky,
    threshold = function(r, t, s, v, n, w) return (w == 0 and rectifiers.threshold or with_threshold)(r, t, s, v, n,
       w) end,
@@ -89,16 +88,16 @@ local forward = {
 }
 
 local backward = {
-   abs = of('X >= 0 and Y or -Y', ('Y * (1 - 2 * %s)'):format(gate '-X')),
-   square = of_square, sqrt = of 'X == 0 and 0 or 0.5 * Y / X', sigmoid = of 'Y * ((1 - X) * X)',
-      tanh = of 'Y * (1 - X * X)',
-   exp = of 'Y * X', log = of 'Y / X', soft_sign = of 'Y / ((1 + abs(X)) * (1 + abs(X)))',
+   abs = of('$x >= 0 and $y or -$y', '$y * (1 - 2 * $gate(-$x))'),
+   square = of_square, sqrt = of '$x == 0 and 0 or 0.5 * $y / $x', sigmoid = of '$y * ((1 - $x) * $x)',
+      tanh = of '$y * (1 - $x * $x)',
+   exp = of '$y * $x', log = of '$y / $x', soft_sign = of '$y / ((1 + abs($x)) * (1 + abs($x)))',
    log_sigmoid = of_log_sigmoid, hard_shrink = outside, soft_shrink = outside,
-   elu = of('X <= 0 and Y * (X + v) or Y', (('Y * (GATE + (1 - GATE) * (X + v))'):gsub('GATE', gate 'X'))),
+   elu = of('$x <= 0 and $y * ($x + v) or $y', '$y * ($gate($x) + (1 - $gate($x)) * ($x + v))'),
    leaky_relu = rectifiers.leaky, hard_tanh = within('v', 'w'), relu6 = within('0', '6'),
       threshold = rectifiers.threshold,
    hard_tanh_in_place = within('v', 'w'), relu6_in_place = within('0', '6'),
-      leaky_relu_in_place = of('X <= 0 and v * Y or Y', (('Y * (GATE + (1 - GATE) * v)'):gsub('GATE', gate 'X'))),
+      leaky_relu_in_place = of('$x <= 0 and v * $y or $y', '$y * ($gate($x) + (1 - $gate($x)) * v)'),
    threshold_in_place = rectifiers.threshold_in_place,
    power = function(r, t, s, v, n) return (of_powers[v] or of_power)(r, t, s, v, n) end,
 }

@@ -74,11 +74,11 @@ local function thresholds(expression, in_words, in_long_words)
       return true
    end
 end
-rectifiers.threshold = thresholds('X > v and Y or 0', choose, choose_long)
-rectifiers.threshold_in_place = thresholds('X <= v and 0 or Y', choose_in_place, choose_long_in_place)
+rectifiers.threshold = thresholds('$x > v and $y or 0', choose, choose_long)
+rectifiers.threshold_in_place = thresholds('$x <= v and 0 or $y', choose_in_place, choose_long_in_place)
 
 -- r = s where t is above 0, else v * s.
-local leaky = few.pointwise('(X > 0 and 1 or v) * Y')
+local leaky = few.pointwise('($x > 0 and 1 or v) * $y')
 function rectifiers.leaky(r, t, s, v, n)
    if not in_order(r, t, s) then return leaky(r, t, s, v, n) end
    local p, q, u = pointers(r, t, s)

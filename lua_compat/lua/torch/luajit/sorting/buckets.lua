@@ -6,7 +6,7 @@
 -- in order, and only these must differ.
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
-local compiled = require 'torch.core.templates'
+local templates = require 'torch.core.templates'
 local memory = require 'torch.core.memory'
 local rows_of = require 'torch.luajit.row_offsets'
 local repeated = require 'torch.luajit.sorting.equal_numbers'
@@ -19,7 +19,6 @@ local FEWEST = 12       -- numbers of a row; fewer are as fast by insertion alon
 local TOGETHER = 2 ^ 13 -- numbers of rows that go through the loops together: each loop is entered once for all of them
 
 local SOURCE = [[
-   local min, max, floor, tobit, bor, arshift = ...
    local MOST_EXACT = 2 ^ 53 -- whole numbers beyond are no doubles
    local CROWDED = 4 -- a number that comes to a bucket is a step for each that is there
 
@@ -38,7 +37,7 @@ local SOURCE = [[
          local x = sign * get(q, at)
          v[i] = x
          low, high, check = min(low, x), max(high, x), check + x * 0
-         ODD
+         $add_odd
          k, at = k + 1, at + step
          if k == n then
             local scale, are_exact = (n - 1) / (high - low), low > -MOST_EXACT and high < MOST_EXACT
@@ -46,7 +45,7 @@ local SOURCE = [[
             if high - low < widest and check == 0 and odd == 0 and are_exact then
                lows[row], scales[row], whole[row], of_whole = low, 0, 1, of_whole + 1
             elseif check == 0 and scale > 0 and scale < 1 / 0
-               and (not IS_WHOLE or are_exact and may_differ(scale, n)) then
+               and (not $is_whole or are_exact and may_differ(scale, n)) then
                lows[row], scales[row], for_buckets = low, scale, for_buckets + 1
             else
                lows[row], scales[row] = 0, 0
@@ -215,10 +214,9 @@ local SOURCE = [[
       collect = collect, choose = choose }
 ]]
 
-local of_type = compiled.for_each(types, function(T)
-   return compiled.from_text(SOURCE:gsub('IS_WHOLE', tostring(T.whole)):gsub('ODD', T.whole and ''
-      or 'odd = odd + (x - floor(x))'), 'torch.luajit.sorting.buckets')(min, max, floor, bit.tobit, bit.bor,
-         bit.arshift)
+local of_type = templates.for_each(types, function(T)
+   return templates.compile('torch.luajit.sorting.buckets', SOURCE, { is_whole = T.whole,
+      add_odd = T.whole and '' or 'odd = odd + (x - floor(x))' })
 end)
 
 local numbers, words = rows_of.array(ffi.typeof 'double'), rows_of.array(ffi.typeof 'int32_t')

@@ -8,11 +8,11 @@
 -- goes to the next place of its number.
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
-local compiled = require 'torch.core.templates'
+local templates = require 'torch.core.templates'
 local rows_of = require 'torch.luajit.row_offsets'
 
 local min, max = math.min, math.max
-local tobit, arshift, lshift, rshift, band = bit.tobit, bit.arshift, bit.lshift, bit.rshift, bit.band
+local tobit, arshift, lshift, rshift = bit.tobit, bit.arshift, bit.lshift, bit.rshift
 
 local repeated = {}
 
@@ -140,14 +140,13 @@ end
 -- For each type on its own, whose traces are for one type of memory: writes the numbers of rows that are among `whole`,
 -- times `sign`, and their positions to where r's and l's rows start.
 local WRITE = [[
-   local tobit, arshift, band, set, BITS, MASK = ...
    return function(r, r_starts, r_step, l, l_starts, l_step, c, places, v, whole, rows, n, width, sign)
       local row, k, first, of_row, r_start, l_start, is_whole = 0, 0, 0, 0, r_starts[0], l_starts[0], whole[0] == 1
       r_step, l_step = tobit(r_step), tobit(l_step)
       for i = 0, rows * n - 1 do
          if is_whole then
             local x = c[i]
-            local number, place = of_row + arshift(x, BITS), band(x, MASK)
+            local number, place = of_row + arshift(x, $bits), band(x, $mask)
             local to = places[number]
             places[number] = to + 1
             set(r, tobit(r_start + to * r_step), sign * v[first + place])
@@ -161,8 +160,8 @@ local WRITE = [[
       end
    end
 ]]
-local write_for = compiled.for_each(types, function(T)
-   return compiled.from_text(WRITE, 'torch.luajit.sorting.equal_numbers')(tobit, arshift, band, T.set, BITS, MASK)
+local write_for = templates.for_each(types, function(T)
+   return templates.compile('torch.luajit.sorting.equal_numbers', WRITE, { set = T.set, bits = BITS, mask = MASK })
 end)
 
 -- Sorts those of `rows` rows of n numbers at v of which `whole` is 1: all are whole, and less than WIDTH * n above the

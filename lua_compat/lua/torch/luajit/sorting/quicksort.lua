@@ -7,7 +7,7 @@
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
-local compiled = require 'torch.core.templates'
+local templates = require 'torch.core.templates'
 local rows = require 'torch.luajit.row_offsets'
 local buckets = require 'torch.luajit.sorting.buckets'
 local kind = require('torch.tensor.overlapping').kind
@@ -15,9 +15,8 @@ local is_apart = require('torch.core.overlap').is_apart
 
 local ordering = {}
 
--- v: values, p: their positions, n: how many. PRECEDES is < or >.
+-- v: values, p: their positions, n: how many. $precedes is < or >.
 local SOURCE = [[
-   local middle = ...
    local SMALL = 10
 
    local function exchange(v, p, a, b)
@@ -29,15 +28,15 @@ local SOURCE = [[
    -- Puts a pivot in its place; gives this place, and where the part after it begins.
    local function split(v, p, n, first, last)
       local second = first + 1
-      exchange(v, p, middle(first + last, 1), second)
-      if v[last] PRECEDES v[second] then exchange(v, p, second, last) end
-      if v[last] PRECEDES v[first] then exchange(v, p, first, last) end
-      if v[first] PRECEDES v[second] then exchange(v, p, first, second) end
+      exchange(v, p, rshift(first + last, 1), second)
+      if v[last] $precedes v[second] then exchange(v, p, second, last) end
+      if v[last] $precedes v[first] then exchange(v, p, first, last) end
+      if v[first] $precedes v[second] then exchange(v, p, first, second) end
       local pivot, up, down = v[first], second, last
       while true do
          -- that the ends are reached happens only where there are NaNs
-         repeat up = up + 1 until up >= n - 1 or not (v[up] PRECEDES pivot)
-         repeat down = down - 1 until down <= 0 or not (pivot PRECEDES v[down])
+         repeat up = up + 1 until up >= n - 1 or not (v[up] $precedes pivot)
+         repeat down = down - 1 until down <= 0 or not (pivot $precedes v[down])
          if down < up then break end
          exchange(v, p, up, down)
       end
@@ -61,12 +60,12 @@ local SOURCE = [[
    local function insert_from_end(v, p, n)
       for i = n - 2, 0, -1 do
          local value = v[i]
-         if v[i + 1] PRECEDES value then
+         if v[i + 1] $precedes value then
             local position, k = p[i], i + 1
             repeat
                v[k - 1], p[k - 1] = v[k], p[k]
                k = k + 1
-            until k >= n or not (v[k] PRECEDES value)
+            until k >= n or not (v[k] $precedes value)
             v[k - 1], p[k - 1] = value, position
          end
       end
@@ -82,7 +81,7 @@ local SOURCE = [[
       local first, last = 0, n - 1
       while last > first do
          if last == first + 1 then
-            if v[last] PRECEDES v[first] then exchange(v, p, first, last) end
+            if v[last] $precedes v[first] then exchange(v, p, first, last) end
             return
          end
          local place, after = split(v, p, n, first, last)
@@ -96,10 +95,11 @@ local SOURCE = [[
 
 -- Compiled for each type on its own: traces are for one type of memory.
 local function algorithms(relation)
-   return compiled.from_text(SOURCE:gsub('PRECEDES', relation), 'torch.luajit.sorting.quicksort')(bit.rshift)
+   return templates.compile('torch.luajit.sorting.quicksort', SOURCE, { precedes = relation })
 end
-local of_type = compiled.for_each(types, function() return { ascending = algorithms '<',
-   descending = algorithms '>' } end)
+local of_type = templates.for_each(types, function()
+   return { ascending = algorithms '<', descending = algorithms '>' }
+end)
 
 local function read(p, i) return p[i] end
 
