@@ -3,7 +3,7 @@
 
 import sys
 
-from nets.ctrl_c import start
+from convnet_benchmarks.nets.ctrl_c import start
 
 if __name__ == "__main__":
     module = "convnet_benchmarks.commands.criterion"

@@ -34,8 +34,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import performance
+from convnet_benchmarks.nets.registry import NETS
 from convnet_benchmarks.tables import Column, Table
-from nets.registry import NETS
 
 PHASES = ("updateOutput", "updateGradInput", "accGradParameters")
 PEERS = ("stock", "stock-best", "mm", "auto")
@@ -216,7 +216,7 @@ def work(pipe: Connection, peer: str, net: str, batch: int, options: argparse.Na
         tune_malloc()
     import torch
 
-    from nets import registry
+    from convnet_benchmarks.nets import registry
 
     torch.set_num_threads(options.threads)
     torch.manual_seed(0)
@@ -226,7 +226,7 @@ def work(pipe: Connection, peer: str, net: str, batch: int, options: argparse.Na
     x = found.sample((batch, *found.input_size), torch.Generator().manual_seed(0)).to(dtype)
     started = time.perf_counter()
     if peer in ("stock", "stock-best"):
-        from nets.phases import AutogradPhases
+        from convnet_benchmarks.nets.phases import AutogradPhases
 
         if peer == "stock-best":
             with_linear_for_covering(module, x[:1])
@@ -235,7 +235,7 @@ def work(pipe: Connection, peer: str, net: str, batch: int, options: argparse.Na
         phases = AutogradPhases(module)
         report = None
     else:
-        from nets.engine import compile
+        from convnet_benchmarks.nets.engine import compile
 
         phases = compile(
             module,

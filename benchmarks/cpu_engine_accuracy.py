@@ -56,11 +56,11 @@ def layer_errors(geometry: Geometry, batch: int, dtype_name: str) -> dict[str, l
     import torch.nn.functional as F
     from torch import Tensor
 
-    from nets.engine.choice.algorithms import candidates
-    from nets.engine.memory import Memory
-    from nets.engine.shapes import ConvolutionShape
-    from nets.pair import pair
-    from nets.phases import FORWARD, INPUT_GRADIENT, PHASES
+    from convnet_benchmarks.nets.engine.choice.algorithms import candidates
+    from convnet_benchmarks.nets.engine.memory import Memory
+    from convnet_benchmarks.nets.engine.shapes import ConvolutionShape
+    from convnet_benchmarks.nets.pair import pair
+    from convnet_benchmarks.nets.phases import FORWARD, INPUT_GRADIENT, PHASES
 
     planes, width, size = geometry[:3]
     kernel, stride, padding = map(pair, geometry[3:])

@@ -19,9 +19,9 @@ from itertools import product
 from typing import Any
 
 from benchmarks import performance
+from convnet_benchmarks.nets import registry
 from convnet_benchmarks.tables import Column, Table
 from convnet_benchmarks.workload.backends import BACKENDS
-from nets import registry
 
 NETS = ["resnet50_v1", "mobilenet1.0", "googlenet", "vgg16"]
 PEERS = ["auto", "channels-last", "onnxruntime", "openvino"]

@@ -19,7 +19,7 @@ from unittest import mock
 from benchmarks import command_line
 
 if TYPE_CHECKING:
-    from nets.engine.shapes import ConvolutionShape
+    from convnet_benchmarks.nets.engine.shapes import ConvolutionShape
 
 
 def main() -> int:
@@ -37,8 +37,8 @@ def main() -> int:
 
     import torch
 
-    from nets.engine.shapes import ConvolutionShape
-    from nets.phases import PHASES
+    from convnet_benchmarks.nets.engine.shapes import ConvolutionShape
+    from convnet_benchmarks.nets.phases import PHASES
 
     torch.set_num_threads(options.threads)
     torch.set_grad_enabled(False)
@@ -58,8 +58,8 @@ def main() -> int:
 
 def runs_of(shape: "ConvolutionShape", phase: str, only: str) -> dict[str, Callable[[], None]]:
     """Returns, by name, functions that each run a kernel; every kernel has already run once."""
-    from nets.engine.choice.algorithms import candidates
-    from nets.engine.choice.selection import Trial
+    from convnet_benchmarks.nets.engine.choice.algorithms import candidates
+    from convnet_benchmarks.nets.engine.choice.selection import Trial
 
     trial = Trial((shape.input_shape, shape.output_shape, shape.weight_shape), shape.dtype)
     found = {}

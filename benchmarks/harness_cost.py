@@ -18,9 +18,9 @@ from torch import Tensor, nn
 from torch.autograd.graph import get_gradient_edge
 
 from benchmarks import performance
+from convnet_benchmarks.nets.phases import AutogradPhases
 from convnet_benchmarks.tables import Column, Table
 from convnet_benchmarks.timing.loops import HostClock, run_loop
-from nets.phases import AutogradPhases
 
 PLANES = 8
 CONVOLUTIONS = 25

@@ -13,10 +13,10 @@ import time
 from pathlib import Path
 
 from benchmarks import performance
+from convnet_benchmarks.nets import registry
+from convnet_benchmarks.nets.torch7.initialisation import initialise
+from convnet_benchmarks.nets.torch7.random import Generator
 from convnet_benchmarks.tables import Column, Table
-from nets import registry
-from nets.torch7.initialisation import initialise
-from nets.torch7.random import Generator
 
 NET = "overfeat_accurate"
 LUA = """

@@ -17,15 +17,15 @@ from itertools import product
 from pathlib import Path
 
 from benchmarks import performance
+from convnet_benchmarks.nets import registry
 from convnet_benchmarks.tables import Column, Table
-from nets import registry
 
 EFFORTS = ("quick", "thorough")
 
 
 def main() -> None:
-    from nets.engine import BACKENDS
-    from nets.phases import PHASES
+    from convnet_benchmarks.nets.engine import BACKENDS
+    from convnet_benchmarks.nets.phases import PHASES
 
     parser = performance.parser("tuning_effort", __doc__)
     parser.add_argument(
@@ -72,7 +72,7 @@ def prepare(net: str, batch: int):  # type: ignore[no-untyped-def]
 
 def choose(net: str, backend: str, batch: str, effort: str, file: str, seconds: str) -> None:
     """Chooses the kernels, keeps the timings in ``file`` and prints the seconds it took."""
-    from nets.engine import compile
+    from convnet_benchmarks.nets.engine import compile
 
     module, x = prepare(net, int(batch))
     started = time.perf_counter()
@@ -89,7 +89,7 @@ def choose(net: str, backend: str, batch: str, effort: str, file: str, seconds: 
 
 def compare(net: str, backend: str, batch: int, files: dict[str, str], rounds: int) -> list[float]:
     """Returns the ratios of the median times, quick over thorough: of each phase, and of their sum."""
-    from nets.engine import compile
+    from convnet_benchmarks.nets.engine import compile
 
     module, x = prepare(net, batch)
     plans = {}

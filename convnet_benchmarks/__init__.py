@@ -5,8 +5,6 @@ In Python: ``benchmark``, ``load``, ``compare`` and ``chart`` (docs/python.md).
 
 import importlib
 
-from lua_compat import name_of_nets
-
 TYPE_CHECKING = False  # typing itself is not loaded before a command takes over Ctrl-C
 if TYPE_CHECKING:
     from convnet_benchmarks.api.benchmark import benchmark
@@ -14,8 +12,6 @@ if TYPE_CHECKING:
     from convnet_benchmarks.api.results import compare, load
 
     __version__: str
-
-name_of_nets.reserve()
 
 # Each is imported when it is first used: a command need not load the others' modules.
 _HOMES = {"benchmark": "benchmark", "load": "results", "compare": "results", "chart": "charts"}
@@ -28,5 +24,5 @@ if not TYPE_CHECKING:  # which would take it for every name
         if name in _HOMES:
             return getattr(importlib.import_module(f"convnet_benchmarks.api.{_HOMES[name]}"), name)
         if name == "__version__":
-            return importlib.import_module("nets.version").VERSION
+            return importlib.import_module("convnet_benchmarks.nets.version").VERSION
         raise AttributeError(f"module 'convnet_benchmarks' has no attribute '{name}'")

@@ -2,7 +2,7 @@
 
 import sys
 
-from nets.ctrl_c import start
+from convnet_benchmarks.nets.ctrl_c import start
 
 
 def main() -> int:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from convnet_benchmarks import commands
 from convnet_benchmarks.errors import UserError, did_you_mean, run_command
-from nets.version import version_line
+from convnet_benchmarks.nets.version import version_line
 
 PROGRAM = "convnet-benchmarks"
 _EXAMPLES = (

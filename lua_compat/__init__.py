@@ -3,10 +3,6 @@
 import os
 from collections.abc import Sequence
 
-from lua_compat import name_of_nets
-
-name_of_nets.reserve()
-
 
 def run(path: str | os.PathLike[str], args: Sequence[str] = (), *, trust_functions: bool = False) -> int:
     """Runs a Lua script of Torch7 as ``th path args...`` does; returns the exit code.

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from nets.pair import pair
+from convnet_benchmarks.nets.pair import pair
 
 
 def is_unsafe(kernel: int, stride: int, padding: int, dilation: int, outputs: int) -> bool:

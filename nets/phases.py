@@ -19,9 +19,9 @@ from torch.autograd.graph import GradientEdge, get_gradient_edge
 from torch.nn import Parameter
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
-from nets.frozen import Frozen
-from nets.graph import parameter_gradients, parameters_read
-from nets.hooks import hook_on, needs_whole_backward, run_after_accumulation
+from convnet_benchmarks.nets.frozen import Frozen
+from convnet_benchmarks.nets.graph import parameter_gradients, parameters_read
+from convnet_benchmarks.nets.hooks import hook_on, needs_whole_backward, run_after_accumulation
 
 # Torch7's names.
 FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT = PHASES = ("updateOutput", "updateGradInput", "accGradParameters")

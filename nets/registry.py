@@ -8,8 +8,8 @@ import importlib
 import pkgutil
 from typing import TYPE_CHECKING
 
-from nets import families
-from nets.net import Net
+from convnet_benchmarks.nets import families
+from convnet_benchmarks.nets.net import Net
 
 if TYPE_CHECKING:
     from torch import nn
@@ -58,8 +58,8 @@ def build(net: Net, seed: int) -> "nn.Module":
     """
     import torch
 
-    from nets.torch7.initialisation import initialise
-    from nets.torch7.random import Generator
+    from convnet_benchmarks.nets.torch7.initialisation import initialise
+    from convnet_benchmarks.nets.torch7.random import Generator
 
     if net.own_parameters:
         with torch.random.fork_rng(devices=[]):

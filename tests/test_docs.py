@@ -19,19 +19,19 @@ import torch
 from convnet_benchmarks import cli
 from convnet_benchmarks.commands import benchmark, criterion
 from convnet_benchmarks.commands.report.data import ReportData
+from convnet_benchmarks.nets import registry
+from convnet_benchmarks.nets.engine import compile as compile_for_engine
+from convnet_benchmarks.nets.engine import recognise
 from convnet_benchmarks.results.load import load
 from lua_compat.cli import th
 from lua_compat.runtime.state import Runtime
-from nets import registry
-from nets.engine import compile as compile_for_engine
-from nets.engine import recognise
 from tests.helpers import made_results
 from tests.helpers.places import ROOT
 
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
 PAGES += sorted((ROOT / "docs").glob("*.md"))
 FOLDERS = ("benchmarks", "convnet_benchmarks", "docs", "lua_compat", "nets", "tests")
-PACKAGES = ("convnet_benchmarks", "lua_compat", "nets")
+PACKAGES = ("convnet_benchmarks", "lua_compat")
 SCRIPTS = {"benchmark.py": benchmark.command, "benchmark_criterion.py": criterion.command}
 
 FENCE = re.compile(r"^```\w*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -141,7 +141,7 @@ def test_paths_exist() -> None:
     found = (path.relative_to(ROOT) for name in FOLDERS for path in (ROOT / name).rglob("*.*"))
     files = {path.as_posix() for path in found if "__pycache__" not in path.parts}
     files |= {folder.as_posix() for file in files for folder in Path(file).parents}
-    files |= {path.name for path in ROOT.iterdir()}
+    files |= {path.relative_to(ROOT).as_posix() for path in (*ROOT.iterdir(), *ROOT.glob("*/*"))}
     missing = []
     for page in PAGES:
         text = page.read_text(encoding="utf-8")

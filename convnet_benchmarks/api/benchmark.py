@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from convnet_benchmarks import environment
 from convnet_benchmarks.api.results import Results
 from convnet_benchmarks.errors import UserError, unknown
+from convnet_benchmarks.nets.net import Net
 from convnet_benchmarks.points.fields import is_finite, is_whole
 from convnet_benchmarks.points.measure import Outcome, figures, record_of
 from convnet_benchmarks.points.point import MODES, OK, Point
@@ -19,7 +20,6 @@ from convnet_benchmarks.workload.devices import DTYPES
 from convnet_benchmarks.workload.kernels import open_inference, open_training, phase_steps
 from convnet_benchmarks.workload.nets import an
 from convnet_benchmarks.workload.ran import ran_on
-from nets.net import Net
 
 if TYPE_CHECKING:
     import torch

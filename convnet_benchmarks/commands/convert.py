@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.nets import registry
 from convnet_benchmarks.options.parser import OneLineParser
 from convnet_benchmarks.options.study import add_input_size
 from convnet_benchmarks.workload.model_files import TARGETS, check_target, net_with_state, write_model
 from convnet_benchmarks.workload.program_files import PROGRAMS, check_program, is_program, write_program
 from convnet_benchmarks.workload.torch7_models import is_t7_file, load_module, without_lua_files
-from nets import registry
 
 if TYPE_CHECKING:
     from torch import nn

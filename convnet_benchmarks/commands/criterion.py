@@ -10,8 +10,8 @@ from convnet_benchmarks.legacy.request import Request
 from convnet_benchmarks.legacy.run import LegacyRun, lua_number
 from convnet_benchmarks.legacy.scaling import measure_scaling
 from convnet_benchmarks.legacy.script import Script, run_once, run_script
+from convnet_benchmarks.nets import registry
 from convnet_benchmarks.workload.nets import by
-from nets import registry
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -57,7 +57,7 @@ class _Steps:
     def __init__(self, run: LegacyRun) -> None:
         import torch
 
-        from nets.criterions import ClassNLLCriterion
+        from convnet_benchmarks.nets.criterions import ClassNLLCriterion
 
         self._run = run
         self._criterion = ClassNLLCriterion()

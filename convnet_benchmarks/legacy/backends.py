@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.legacy.options import LegacyOptions
+from convnet_benchmarks.nets.cudnn import MOST_TRIED, MOST_TRIED_THOROUGHLY
 from convnet_benchmarks.workload.backends import BACKENDS, GPU_BACKENDS, GPU_SWITCHES, Backend
-from nets.cudnn import MOST_TRIED, MOST_TRIED_THOROUGHLY
 
 if TYPE_CHECKING:
     from torch import nn
 
-    from nets.torch7.printing import ClassNames
+    from convnet_benchmarks.nets.torch7.printing import ClassNames
 
 
 def choose(options: LegacyOptions) -> Backend:
@@ -40,7 +40,7 @@ def choose(options: LegacyOptions) -> Backend:
 
 def class_names(backend: Backend, relu_cudnn: bool) -> "ClassNames":
     """Returns the Torch7 classes that ``print(model)`` shows for ``backend``."""
-    from nets.torch7.printing import ClassNames
+    from convnet_benchmarks.nets.torch7.printing import ClassNames
 
     if backend.name == "cudnn":
         relu = "cudnn.ReLU" if relu_cudnn else "nn.ReLU"

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.legacy.out_of_memory import gpu_memory, too_large
 from convnet_benchmarks.legacy.request import Request
+from convnet_benchmarks.nets import registry
+from convnet_benchmarks.nets.net import IMAGENET
+from convnet_benchmarks.nets.registry import parameter_count
 from convnet_benchmarks.workload.devices import CPU
 from convnet_benchmarks.workload.memory import available_bytes
 from convnet_benchmarks.workload.nets import by
-from nets import registry
-from nets.net import IMAGENET
-from nets.registry import parameter_count
 
 if TYPE_CHECKING:
     import torch
@@ -36,7 +36,7 @@ def memory_missing(request: Request, on_meta: "nn.Module", device: "torch.device
     small = available is None or most < available
     if small and request.sample == registry.NETS[net.name].input_size:
         return ""  # known to fit; a closer look loads a second of modules
-    from nets.input_size import trial
+    from convnet_benchmarks.nets.input_size import trial
 
     found = trial(on_meta, shape, torch.int64 if net.tokens else torch.float32)
     if found.refused is not None:
@@ -58,7 +58,7 @@ def memory_missing(request: Request, on_meta: "nn.Module", device: "torch.device
 
 def _refused(request: Request, on_meta: "nn.Module", name: str, got: tuple[int, ...]) -> UserError:
     """Returns the error for an input that makes layer ``name`` refuse what it ``got``."""
-    from nets.torch7.printing import torch7_path, torch7_string
+    from convnet_benchmarks.nets.torch7.printing import torch7_path, torch7_string
 
     net, shape = request.net, request.input_shape
     own = registry.NETS[net.name].input_size
@@ -73,7 +73,7 @@ def _refused(request: Request, on_meta: "nn.Module", name: str, got: tuple[int, 
 
 def _advice(on_meta: "nn.Module", shape: tuple[int, ...], size: tuple[int, ...]) -> str:
     """Returns what -x and -y could be instead of those in ``shape``, for a net whose own size is ``size``."""
-    from nets.input_size import smallest_accepted, trial
+    from convnet_benchmarks.nets.input_size import smallest_accepted, trial
 
     # Each side is tried with the other at the net's own size, so that both are named when both are wrong.
     own = (*shape[:-2], *size[1:])

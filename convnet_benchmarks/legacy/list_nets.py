@@ -1,7 +1,7 @@
 """``--list-nets``: what can be named, as a table."""
 
+from convnet_benchmarks.nets import registry
 from convnet_benchmarks.tables import Column, Table
-from nets import registry
 
 
 def nets_table() -> Table:

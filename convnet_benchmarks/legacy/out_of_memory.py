@@ -63,7 +63,7 @@ def fitting_batch(peak_of_one: int, peak_of_two: int, capacity: int) -> int:
 def _peak_memory(module: "nn.Module", input: "torch.Tensor") -> int:
     import torch
 
-    from nets.phases import AutogradPhases
+    from convnet_benchmarks.nets.phases import AutogradPhases
 
     torch.cuda.reset_peak_memory_stats(input.device)
     with AutogradPhases(module) as phases:

@@ -6,12 +6,12 @@ from typing import Any
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.legacy import backends
 from convnet_benchmarks.legacy.options import LegacyOptions
+from convnet_benchmarks.nets import registry
+from convnet_benchmarks.nets.net import Net
 from convnet_benchmarks.workload import nets as named_nets
 from convnet_benchmarks.workload.backends import Backend
 from convnet_benchmarks.workload.nets import by, check_size
 from convnet_benchmarks.workload.ran import batch_size
-from nets import registry
-from nets.net import Net
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks.legacy.options import LegacyOptions
 from convnet_benchmarks.legacy.torchrun import Processes
+from convnet_benchmarks.nets.net import Net
 from convnet_benchmarks.tables import Column, Table, counted, terminal_width
 from convnet_benchmarks.timing.loops import Loop
 from convnet_benchmarks.workload.backends import Backend
 from convnet_benchmarks.workload.ran import Ran
-from nets.net import Net
 
 if TYPE_CHECKING:
-    from nets.engine import Report
+    from convnet_benchmarks.nets.engine import Report
 
 
 _WORTH_TELLING = 0.5  # seconds

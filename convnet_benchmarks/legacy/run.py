@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 from convnet_benchmarks.legacy.result import Result
 from convnet_benchmarks.legacy.torchrun import Processes
 from convnet_benchmarks.legacy.workload import Workload
+from convnet_benchmarks.nets.registry import parameter_count
 from convnet_benchmarks.progress import Progress
 from convnet_benchmarks.timing.conditions import watched
 from convnet_benchmarks.timing.loops import Clock, Loop, run_loop, run_until_settled, warm_up, watched_loop
 from convnet_benchmarks.workload.kernels import Opened, recorded_kernels
-from nets.registry import parameter_count
 
 if TYPE_CHECKING:
-    from nets.engine import Report
-    from nets.phases import Phases
+    from convnet_benchmarks.nets.engine import Report
+    from convnet_benchmarks.nets.phases import Phases
 
 
 @dataclass

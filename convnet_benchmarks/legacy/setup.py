@@ -14,8 +14,8 @@ from convnet_benchmarks.legacy.options import (
     canonical,
     parse,
 )
+from convnet_benchmarks.nets import registry
 from convnet_benchmarks.workload.ran import Ran
-from nets import registry
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from convnet_benchmarks.legacy.fit import memory_missing
 from convnet_benchmarks.legacy.options import LegacyOptions
 from convnet_benchmarks.legacy.out_of_memory import largest_batch_to_try, too_large
 from convnet_benchmarks.legacy.request import Request
+from convnet_benchmarks.nets import registry
 from convnet_benchmarks.workload.check_runs import check_runs
 from convnet_benchmarks.workload.devices import CPU, open_device, open_gpu
 from convnet_benchmarks.workload.inputs import sample_input, to_device
 from convnet_benchmarks.workload.ran import Ran, ran_on
-from nets import registry
 
 if TYPE_CHECKING:
     import torch
@@ -46,14 +46,14 @@ def prepare(request: Request, rank: int = 0) -> Workload:
 
     import torch
 
-    from nets.torch7.printing import torch7_string
+    from convnet_benchmarks.nets.torch7.printing import torch7_string
 
     names = backends.class_names(backend, options.relu_cudnn)
     if options.threads is not None:
         torch.set_num_threads(options.threads)
     dtype = getattr(torch, options.dtype)
     if backend.engine and device.type == CPU:
-        from nets.engine import compile_ahead
+        from convnet_benchmarks.nets.engine import compile_ahead
 
         compile_ahead(on_meta, backend.engine, dtype, shape)  # while the net is made
     module = registry.build(net, options.seed)

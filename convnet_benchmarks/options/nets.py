@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import torch
     from torch import nn
 
-    from nets.registry import Net
+    from convnet_benchmarks.nets.registry import Net
 
 
 def add_net_options(parser: argparse.ArgumentParser, default: str) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from convnet_benchmarks.errors import UserError, did_you_mean, unknown
-from nets.version import version_line
+from convnet_benchmarks.nets.version import version_line
 
 
 class ShowVersion(argparse.Action):

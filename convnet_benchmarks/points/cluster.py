@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.nets.version import VERSION
 from convnet_benchmarks.points.process import describe_device
-from nets.version import VERSION
 
 if TYPE_CHECKING:
     from distributed import Client, Future

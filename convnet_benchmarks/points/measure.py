@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks import environment
 from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.nets.registry import parameter_count
 from convnet_benchmarks.points.point import FAILED, OK, OUT_OF_MEMORY, UNSUPPORTED, Point
 from convnet_benchmarks.points.workload import PointWorkload, open_point
 from convnet_benchmarks.timing.conditions import Conditions, watched
@@ -25,7 +26,6 @@ from convnet_benchmarks.timing.loops import (
 from convnet_benchmarks.timing.statistics import percentile
 from convnet_benchmarks.workload.backends import UnsupportedError
 from convnet_benchmarks.workload.memory import is_out_of_memory, resident_bytes
-from nets.registry import parameter_count
 
 if TYPE_CHECKING:
     import torch

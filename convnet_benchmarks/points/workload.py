@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from convnet_benchmarks.nets import registry
 from convnet_benchmarks.points.point import Point
 from convnet_benchmarks.timing.loops import Clock, device_clock
 from convnet_benchmarks.workload import backends
@@ -15,13 +16,12 @@ from convnet_benchmarks.workload.devices import device_type, open_device
 from convnet_benchmarks.workload.inputs import build_for_inference, sample_batch, to_device
 from convnet_benchmarks.workload.kernels import open_inference, open_training, phase_steps
 from convnet_benchmarks.workload.ran import Ran, ran_on
-from nets import registry
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor, nn
 
-    from nets.engine import Report
+    from convnet_benchmarks.nets.engine import Report
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from convnet_benchmarks.nets.phases import PHASES, AutogradPhases
 from convnet_benchmarks.timing.layers import Layer, called_layers, numbered
 from convnet_benchmarks.timing.loops import Clock, Watch
-from nets.phases import PHASES, AutogradPhases
 
 _WARM_UP = 2  # passes
 

@@ -5,10 +5,10 @@ import traceback
 from pathlib import Path
 
 from convnet_benchmarks.errors import UserError
-from nets.net import Net
+from convnet_benchmarks.nets.net import Net
 
 _ROOT = Path(__file__).resolve().parents[2]
-_OURS = tuple(str(_ROOT / package) + "/" for package in ("convnet_benchmarks", "lua_compat", "nets"))
+_OURS = tuple(str(_ROOT / package) + "/" for package in ("convnet_benchmarks", "lua_compat"))
 
 
 def described(error: BaseException) -> str:

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from convnet_benchmarks.nets.cudnn import MOST_TRIED
 from convnet_benchmarks.workload.devices import CPU, CUDA
-from nets.cudnn import MOST_TRIED
 
 
 class UnsupportedError(Exception):

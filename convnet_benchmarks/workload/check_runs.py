@@ -3,9 +3,9 @@
 from typing import TYPE_CHECKING
 
 from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.nets.net import Net
 from convnet_benchmarks.workload.memory import is_out_of_memory
 from convnet_benchmarks.workload.nets import an
-from nets.net import Net
 
 if TYPE_CHECKING:
     import torch

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from nets import registry
-from nets.net import Net
+from convnet_benchmarks.nets import registry
+from convnet_benchmarks.nets.net import Net
 
 if TYPE_CHECKING:
     import torch
@@ -21,8 +21,8 @@ def sample_input(net: Net, shape: tuple[int, ...], seed: int) -> "Tensor":
     """
     import torch
 
-    from nets.torch7.initialisation import normal_input
-    from nets.torch7.random import Generator
+    from convnet_benchmarks.nets.torch7.initialisation import normal_input
+    from convnet_benchmarks.nets.torch7.random import Generator
 
     if net.tokens:
         return net.sample(shape, torch.Generator().manual_seed(seed + 1))
@@ -51,7 +51,7 @@ def build_for_inference(net: Net, seed: int) -> "nn.Module":
     """Returns the net, float32 on the CPU; if it is untrained, with running statistics from a few inputs."""
     import torch
 
-    from nets.batch_norm_statistics import set_running_statistics
+    from convnet_benchmarks.nets.batch_norm_statistics import set_running_statistics
 
     module = registry.build(net, seed)
     if not net.own_parameters:

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor, nn
 
-    from nets.engine import EnginePhases, Report
-    from nets.gpu_engine import GpuPhases
-    from nets.phases import Phases
+    from convnet_benchmarks.nets.engine import EnginePhases, Report
+    from convnet_benchmarks.nets.gpu_engine import GpuPhases
+    from convnet_benchmarks.nets.phases import Phases
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def open_training(
     are the backend's. Raises UnsupportedError where the backend cannot run the net; with
     ``autograd_instead``, PyTorch's autograd runs what the CPU engine cannot, and the note says why.
     ``tuning``, ``tuning_seconds`` and ``told`` are about the choice of kernels, as in
-    ``nets.engine.compile``.
+    ``convnet_benchmarks.nets.engine.compile``.
     """
     if backend.runtime:
         raise UnsupportedError(f"backend {backend.name} runs inference only")
@@ -85,7 +85,7 @@ def open_training(
     input = laid_out(backend, module, input)
     if input.is_cuda:
         _start_autograd(input.device)
-    from nets.phases import AutogradPhases
+    from convnet_benchmarks.nets.phases import AutogradPhases
 
     with framework_switches(backend), AutogradPhases(module) as autograd:
         yield Opened(partial(autograd.updateOutput, input), autograd, note=note)
@@ -119,10 +119,10 @@ def _compiled(
     told: Callable[[int, int], None] | None = None,
 ) -> "EnginePhases":
     """Returns the net on the CPU engine; raises UnsupportedError where that cannot run it."""
-    import nets.engine
+    from convnet_benchmarks.nets import engine
 
     try:
-        return nets.engine.compile(
+        return engine.compile(
             module,
             tuple(input.shape),
             backend.engine,
@@ -133,7 +133,7 @@ def _compiled(
             inference=inference,
             fuse_layers=backend.fuses,
         )
-    except (nets.engine.CompileError, ValueError) as error:
+    except (engine.CompileError, ValueError) as error:
         raise UnsupportedError(f"the CPU engine cannot run this net: {error}") from None
 
 
@@ -146,11 +146,11 @@ def _gpu_engine(
     tuning_seconds: float | None = None,
     told: Callable[[int, int], None] | None = None,
 ) -> "Iterator[GpuPhases]":
-    import nets.gpu_engine
+    from convnet_benchmarks.nets import gpu_engine
 
     with (
         framework_switches(backend),
-        nets.gpu_engine.compile(
+        gpu_engine.compile(
             module,
             input,
             experimental=backend.experimental,
@@ -171,7 +171,7 @@ def laid_out(backend: Backend, module: "nn.Module", input: "Tensor") -> "Tensor"
         return input
     import torch
 
-    from nets.channels_last import unsafe_convolution
+    from convnet_benchmarks.nets.channels_last import unsafe_convolution
 
     unsafe = unsafe_convolution(module) if input.device.type == "cpu" else ""
     if unsafe:

@@ -4,13 +4,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.nets.registry import on_meta
 from convnet_benchmarks.workload.pt_files import load_pt
-from nets.registry import on_meta
 
 if TYPE_CHECKING:
     from torch import nn
 
-    from nets.registry import Net
+    from convnet_benchmarks.nets.registry import Net
 
 STATE_SUFFIXES = (".pt", ".pth", ".safetensors")
 TARGETS = (*STATE_SUFFIXES, ".t7")

@@ -1,9 +1,11 @@
 """The nets that ``--net`` can name: of the registry, a function of the user's, a Torch7 model in a file."""
 
+import contextlib
 import importlib
 import importlib.util
 import os
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,11 +13,10 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks.errors import UserError, did_you_mean
+from convnet_benchmarks.nets import registry
+from convnet_benchmarks.nets.net import Net
 from convnet_benchmarks.workload.author_errors import described
 from convnet_benchmarks.workload.torch7_models import is_t7_file, load_module, without_lua_files
-from lua_compat.name_of_nets import WorkingDirectoryFirst
-from nets import registry
-from nets.net import Net
 
 if TYPE_CHECKING:
     from torch import nn
@@ -48,8 +49,7 @@ def find(name: str, input_size: tuple[int, ...] | None = None, option: str = "--
         missing = model if model.endswith(".t7") else file
         raise UserError(f"option {option}: there is no file '{missing}'")
     elif colon:
-        theirs: dict[str, ModuleType] = {}
-        definition = partial(_call, _function(file, inner, option, theirs), name, option, theirs)
+        definition = partial(_call, _function(file, inner, option), name, option)
     else:
         raise UserError(f"option {option}: {_not_a_net(name)}")
     if input_size is None:
@@ -110,10 +110,23 @@ def _torch7_model(file: str, place: str | None, option: str, lua: Sequence[str])
     return load_module(file, place, f"option {option}", lua)
 
 
-def _function(module: str, name: str, option: str, theirs: dict[str, ModuleType]) -> Callable[[], Any]:
+@contextlib.contextmanager
+def _working_directory_first() -> Iterator[None]:
+    """Lets code of the user's import its neighbours: first while this is open, afterwards last."""
+    folder = os.getcwd()
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        sys.path.remove(folder)
+        if folder not in sys.path:
+            sys.path.append(folder)
+
+
+def _function(module: str, name: str, option: str) -> Callable[[], Any]:
     """Returns the function ``name`` of a module that can be imported from here, or of a .py file."""
     try:
-        with WorkingDirectoryFirst(theirs):
+        with _working_directory_first():
             imported = _from_file(module) if module.endswith(".py") else importlib.import_module(module)
     except (Exception, SystemExit) as error:  # whatever the author's code raises
         raise UserError(f"option {option}: cannot import '{module}': {described(error)}") from None
@@ -148,11 +161,11 @@ def _functions_of(module: ModuleType) -> list[str]:
     ]
 
 
-def _call(function: Callable[[], Any], name: str, option: str, theirs: dict[str, ModuleType]) -> "nn.Module":
+def _call(function: Callable[[], Any], name: str, option: str) -> "nn.Module":
     from torch import nn
 
     try:
-        with WorkingDirectoryFirst(theirs):
+        with _working_directory_first():
             module = function()
     except (Exception, SystemExit) as error:  # whatever the author's code raises
         raise UserError(f"option {option}: {name}() failed: {described(error)}") from None

@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks import environment
-from nets.net import Net
+from convnet_benchmarks.nets.net import Net
 
 if TYPE_CHECKING:
     import torch

@@ -259,7 +259,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.write(USAGE)
         return 0
     if words and words[0] == "--version":
-        from nets.version import version_line
+        from convnet_benchmarks.nets.version import version_line
 
         print(version_line("th"))
         return 0

@@ -9,6 +9,7 @@ import torch
 from numpy.polynomial import chebyshev
 from torch import nn
 
+from convnet_benchmarks.nets.modules.torch7 import ConcatTable, View
 from lua_compat.torch_modules import (
     arithmetic,
     decorators,
@@ -19,7 +20,6 @@ from lua_compat.torch_modules import (
     tables,
     transfer,
 )
-from nets.modules.torch7 import ConcatTable, View
 
 # A layer's parts, or None where nn has the layer as it is.
 Spelling = Callable[[Any], nn.Module | None]

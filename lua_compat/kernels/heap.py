@@ -1,6 +1,6 @@
 """Memory that tensors have left."""
 
-from nets.heap import free_and_used, return_free_memory
+from convnet_benchmarks.nets.heap import free_and_used, return_free_memory
 
 __all__ = ["trim_heap"]
 SANDBOXED = __all__

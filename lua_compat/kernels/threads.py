@@ -6,8 +6,8 @@ from functools import cache
 import torch
 from torch import Tensor
 
+from convnet_benchmarks.nets.torch_library import torch_library
 from lua_compat.kernels.system import get_num_cores
-from nets.torch_library import torch_library
 
 __all__ = ["add_atomically", "get_num_threads"]
 SANDBOXED = ["get_num_threads"]

@@ -12,8 +12,8 @@ from functools import cached_property
 from itertools import count
 from typing import Any
 
+from convnet_benchmarks.nets.cudnn import MOST_TRIED
 from lua_compat.runtime.cuda_presence import built_for_gpus, why_no_cuda
-from nets.cudnn import MOST_TRIED
 
 # PyTorch is imported where a GPU is asked: a script that the CPU stands in for may never need it.
 

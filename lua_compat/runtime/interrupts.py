@@ -9,7 +9,7 @@ import types
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from nets.ctrl_c import INTERRUPTED, AfterLoading
+from convnet_benchmarks.nets.ctrl_c import INTERRUPTED, AfterLoading
 
 # How long a Ctrl-C may take to reach Python before something is done about it from outside of Lua.
 _GRACE_SECONDS = 0.5

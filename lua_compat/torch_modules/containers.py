@@ -6,9 +6,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from convnet_benchmarks.nets.modules.torch7 import Concat, ConcatTable
 from lua_compat.torch_modules import shape
 from lua_compat.torch_modules.base import InPlace
-from nets.modules.torch7 import Concat, ConcatTable
 
 # Their output is their input's memory.
 _VIEWS = (nn.Identity, nn.Flatten, nn.Unflatten, InPlace)

@@ -9,29 +9,29 @@ import torch
 from torch import nn
 from torch.nn import Parameter
 
-from nets.engine.choice.effort import EFFORTS
-from nets.engine.choice.pieces import IMAGES_OF_PIECE, are_pieces, faster
-from nets.engine.choice.selection import Selection
-from nets.engine.choice.times_file import cache_file
-from nets.engine.choice.tuning import Tuner
-from nets.engine.fusion import Fused, fuse, without_identities
-from nets.engine.kernels.compiled import images
-from nets.engine.kernels.compiled import products as compiled_products
-from nets.engine.kernels.compiled.ahead import start as compile_ahead
-from nets.engine.kernels.compiled.library import ARITHMETIC, compiler
-from nets.engine.layers.layer import Layer, Step
-from nets.engine.layers.stock import StockLayer
-from nets.engine.memory import Memory
-from nets.engine.module_state import Contents, Gradients, Threads
-from nets.engine.placement import place_data, place_gradients
-from nets.engine.plan import EnginePhases, Phases
-from nets.engine.recognise import recognise
-from nets.engine.replay import Replay, Watch
-from nets.engine.report import Report
-from nets.engine.trace import CompileError, Trace, trace
-from nets.engine.values import ReusedMemory, Value
-from nets.heap import return_free_memory
-from nets.phases import FORWARD, INPUT_GRADIENT, PHASES, WEIGHT_GRADIENT
+from convnet_benchmarks.nets.engine.choice.effort import EFFORTS
+from convnet_benchmarks.nets.engine.choice.pieces import IMAGES_OF_PIECE, are_pieces, faster
+from convnet_benchmarks.nets.engine.choice.selection import Selection
+from convnet_benchmarks.nets.engine.choice.times_file import cache_file
+from convnet_benchmarks.nets.engine.choice.tuning import Tuner
+from convnet_benchmarks.nets.engine.fusion import Fused, fuse, without_identities
+from convnet_benchmarks.nets.engine.kernels.compiled import images
+from convnet_benchmarks.nets.engine.kernels.compiled import products as compiled_products
+from convnet_benchmarks.nets.engine.kernels.compiled.ahead import start as compile_ahead
+from convnet_benchmarks.nets.engine.kernels.compiled.library import ARITHMETIC, compiler
+from convnet_benchmarks.nets.engine.layers.layer import Layer, Step
+from convnet_benchmarks.nets.engine.layers.stock import StockLayer
+from convnet_benchmarks.nets.engine.memory import Memory
+from convnet_benchmarks.nets.engine.module_state import Contents, Gradients, Threads
+from convnet_benchmarks.nets.engine.placement import place_data, place_gradients
+from convnet_benchmarks.nets.engine.plan import EnginePhases, Phases
+from convnet_benchmarks.nets.engine.recognise import recognise
+from convnet_benchmarks.nets.engine.replay import Replay, Watch
+from convnet_benchmarks.nets.engine.report import Report
+from convnet_benchmarks.nets.engine.trace import CompileError, Trace, trace
+from convnet_benchmarks.nets.engine.values import ReusedMemory, Value
+from convnet_benchmarks.nets.heap import return_free_memory
+from convnet_benchmarks.nets.phases import FORWARD, INPUT_GRADIENT, PHASES, WEIGHT_GRADIENT
 
 BACKENDS = ("auto", "mm", "direct", "winograd", "fft", "stock")
 DTYPES = (torch.float32, torch.bfloat16, torch.float64)
@@ -67,7 +67,7 @@ def compile(
 
     The module stays as it is; its parameters are read on every call, and gradients go to their ``.grad``.
     Its mode (training or not) is fixed with the plan, and so are its hooks: a module with a hook of any kind
-    (see :mod:`nets.hooks`) runs on PyTorch's autograd, as the report says; one registered later is not seen.
+    (see ``nets/hooks.py``) runs on PyTorch's autograd, as the report says; one registered later is not seen.
 
     Raises :class:`CompileError` for a module that the engine cannot run, and ValueError for a bad argument.
     """

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import Parameter
 
-from nets.engine.memory import Memory
-from nets.engine.weights import StaleWeightError
+from convnet_benchmarks.nets.engine.memory import Memory
+from convnet_benchmarks.nets.engine.weights import StaleWeightError
 
 
 class FoldedNorm:

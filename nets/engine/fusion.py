@@ -7,8 +7,8 @@ from typing import Any
 
 from torch import nn
 
-from nets.engine.layers.layer import Layer
-from nets.engine.trace import Operation, Slot, Trace, map_leaves
+from convnet_benchmarks.nets.engine.layers.layer import Layer
+from convnet_benchmarks.nets.engine.trace import Operation, Slot, Trace, map_leaves
 
 
 @dataclass

@@ -6,10 +6,10 @@ from functools import partial
 
 from torch import Tensor
 
-from nets.engine.kernels import pointwise
-from nets.engine.layers.layer import Layer, Step
-from nets.engine.memory import Memory
-from nets.engine.values import Block, ReusedMemory, Value
+from convnet_benchmarks.nets.engine.kernels import pointwise
+from convnet_benchmarks.nets.engine.layers.layer import Layer, Step
+from convnet_benchmarks.nets.engine.memory import Memory
+from convnet_benchmarks.nets.engine.values import Block, ReusedMemory, Value
 
 # A value's place: the layer that joins it with others, and which of that layer's inputs it is.
 _Home = tuple[Layer, int]

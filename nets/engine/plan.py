@@ -6,16 +6,16 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
-from nets.engine.layers.layer import Layer, Step, gradient_of
-from nets.engine.memory import Memory
-from nets.engine.module_state import CountedBatches, Modes
-from nets.engine.replay import Replay, Watch
-from nets.engine.report import Report
-from nets.engine.roof import measured_roof, shares_of_roof
-from nets.engine.trace import state_kept
-from nets.engine.values import Value
-from nets.frozen import Frozen
-from nets.phases import INPUT_GRADIENT
+from convnet_benchmarks.nets.engine.layers.layer import Layer, Step, gradient_of
+from convnet_benchmarks.nets.engine.memory import Memory
+from convnet_benchmarks.nets.engine.module_state import CountedBatches, Modes
+from convnet_benchmarks.nets.engine.replay import Replay, Watch
+from convnet_benchmarks.nets.engine.report import Report
+from convnet_benchmarks.nets.engine.roof import measured_roof, shares_of_roof
+from convnet_benchmarks.nets.engine.trace import state_kept
+from convnet_benchmarks.nets.engine.values import Value
+from convnet_benchmarks.nets.frozen import Frozen
+from convnet_benchmarks.nets.phases import INPUT_GRADIENT
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Phases:
 
 
 class EnginePhases:
-    """Torch7's three phases on fixed buffers. Made by :func:`nets.engine.compile`.
+    """Torch7's three phases on fixed buffers. Made by ``compile`` in ``nets/engine/compilation.py``.
 
     ``updateOutput`` and ``updateGradInput`` return buffers that the next call overwrites.
     """

@@ -7,11 +7,11 @@ import importlib
 import pkgutil
 from collections.abc import Sequence
 
-from nets.engine import layers
-from nets.engine.layers.layer import Layer
-from nets.engine.layers.stock import StockLayer
-from nets.engine.trace import Operation
-from nets.engine.values import Value
+from convnet_benchmarks.nets.engine import layers
+from convnet_benchmarks.nets.engine.layers.layer import Layer
+from convnet_benchmarks.nets.engine.layers.stock import StockLayer
+from convnet_benchmarks.nets.engine.trace import Operation
+from convnet_benchmarks.nets.engine.values import Value
 
 
 def _discovered() -> list[type[Layer]]:

@@ -5,8 +5,8 @@ from typing import Any
 
 from torch import Tensor
 
-from nets.engine.kernels.compiled.recording import Recording
-from nets.engine.kernels.compiled.sequence import CallsInTurn
+from convnet_benchmarks.nets.engine.kernels.compiled.recording import Recording
+from convnet_benchmarks.nets.engine.kernels.compiled.sequence import CallsInTurn
 
 Action = Callable[[], None]
 

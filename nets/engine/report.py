@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from nets.engine.memory import MemoryReport
-from nets.phases import PHASES
+from convnet_benchmarks.nets.engine.memory import MemoryReport
+from convnet_benchmarks.nets.phases import PHASES
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor
 
-from nets.engine.layers.layer import Layer, Step
-from nets.engine.report import Roof
-from nets.phases import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
+from convnet_benchmarks.nets.engine.layers.layer import Layer, Step
+from convnet_benchmarks.nets.engine.report import Roof
+from convnet_benchmarks.nets.phases import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
 
 _SIDE = 1536  # of the matrices whose product shows what the cores can do
 _BYTES = 64 << 20  # that are copied to show what the memory can do: more than a cache holds

@@ -10,8 +10,8 @@ import torch.nn.functional as F
 from torch import Tensor, fx, nn
 from torch.nn import Parameter
 
-from nets.graph import parameters_read
-from nets.hooks import has_legacy_hook, hook_on, hook_on_parameter, hook_within
+from convnet_benchmarks.nets.graph import parameters_read
+from convnet_benchmarks.nets.hooks import has_legacy_hook, hook_on, hook_on_parameter, hook_within
 
 
 class CompileError(Exception):

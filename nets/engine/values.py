@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from nets.engine.memory import Memory
+from convnet_benchmarks.nets.engine.memory import Memory
 
 
 @dataclass

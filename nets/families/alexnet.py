@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from nets.net import DEEPMARK, GLUON, IMAGENET, SOUMITH, Net
+from convnet_benchmarks.nets.net import DEEPMARK, GLUON, IMAGENET, SOUMITH, Net
 
 if TYPE_CHECKING:
     from torch import nn
@@ -12,7 +12,7 @@ def alexnet_owt() -> "nn.Module":
     """Builds the net as soumith/convnet-benchmarks ran it: 3x224x224 to 1000 scores."""
     from torch import nn
 
-    from nets.modules.torch7 import fully_connected
+    from convnet_benchmarks.nets.modules.torch7 import fully_connected
 
     return nn.Sequential(_features(), fully_connected(256 * 6 * 6, 4096, 4096))
 
@@ -21,7 +21,7 @@ def alexnet() -> "nn.Module":
     """Builds the net of the MXNet gluon model zoo: with dropout, and ReLUs all through."""
     from torch import nn
 
-    from nets.modules.torch7 import dropout_classifier
+    from convnet_benchmarks.nets.modules.torch7 import dropout_classifier
 
     return nn.Sequential(_features(), dropout_classifier(256 * 6 * 6, 4096))
 
@@ -30,7 +30,7 @@ def alexnet_deepmark() -> "nn.Module":
     """Builds the net as DeepMark ran it: soumith's, with dropout before the first two Linear layers."""
     from torch import nn
 
-    from nets.modules.torch7 import View
+    from convnet_benchmarks.nets.modules.torch7 import View
 
     classifier = [
         View(256 * 6 * 6),
@@ -48,7 +48,7 @@ def alexnet_deepmark() -> "nn.Module":
 def _features() -> "nn.Sequential":
     from torch import nn
 
-    from nets.modules.torch7 import conv_relu
+    from convnet_benchmarks.nets.modules.torch7 import conv_relu
 
     return nn.Sequential(
         *conv_relu(3, 64, 11, stride=4, padding=2),

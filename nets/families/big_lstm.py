@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from nets.net import DEEPMARK, Net
+from convnet_benchmarks.nets.net import DEEPMARK, Net
 
 if TYPE_CHECKING:
     from torch import nn
@@ -18,7 +18,7 @@ def big_lstm(words: int = _WORDS, embedding: int = 512, first: int = 8192, secon
     """
     from torch import nn
 
-    from nets.modules.translation import LSTMSequence
+    from convnet_benchmarks.nets.modules.translation import LSTMSequence
 
     return nn.Sequential(
         nn.Embedding(words, embedding), LSTMSequence(embedding, first), LSTMSequence(first, second)

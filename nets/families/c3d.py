@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from nets.net import DEEPMARK, Net
+from convnet_benchmarks.nets.net import DEEPMARK, Net
 
 if TYPE_CHECKING:
     from torch import nn
@@ -15,7 +15,7 @@ def c3d() -> "nn.Module":
     """Builds the net as DeepMark ran it: 16 frames of 112x112, in three planes, to 101 scores."""
     from torch import nn
 
-    from nets.modules.torch7 import dropout_classifier
+    from convnet_benchmarks.nets.modules.torch7 import dropout_classifier
 
     layers: list[nn.Module] = []
     planes = 3

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from nets.net import Net
+from convnet_benchmarks.nets.net import Net
 
 if TYPE_CHECKING:
     from torch import nn
@@ -32,7 +32,7 @@ def dcgan_discriminator() -> "nn.Module":
     """Builds the net from an image of 3x64x64 to the probability that it is a real one."""
     from torch import nn
 
-    from nets.modules.torch7 import View, conv_bn
+    from convnet_benchmarks.nets.modules.torch7 import View, conv_bn
 
     layers = [nn.Conv2d(3, _WIDTH, 4, 2, 1, bias=False), nn.LeakyReLU(0.2, inplace=True)]
     planes = _WIDTH

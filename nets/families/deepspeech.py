@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from nets.net import DEEPMARK, Net
+from convnet_benchmarks.nets.net import DEEPMARK, Net
 
 if TYPE_CHECKING:
     from torch import nn
@@ -20,7 +20,7 @@ def deepspeech2(width: int = 1760, layers: int = 7) -> "nn.Module":
     """
     from torch import nn
 
-    from nets.modules.speech import BidirectionalReLU, ColumnsToSteps
+    from convnet_benchmarks.nets.modules.speech import BidirectionalReLU, ColumnsToSteps
 
     def convolution(n_in: int, size: tuple[int, int], stride: tuple[int, int]) -> list[nn.Module]:
         return [

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import TYPE_CHECKING
 
-from nets.net import GLUON, IMAGENET, Net
+from convnet_benchmarks.nets.net import GLUON, IMAGENET, Net
 
 if TYPE_CHECKING:
     from torch import nn
@@ -20,7 +20,7 @@ def densenet(depth: int) -> "nn.Module":
     """Builds the net from 3x224x224 to 1000 scores. ``depth``: 121, 161, 169 or 201."""
     from torch import nn
 
-    from nets.modules.torch7 import bn_relu_conv, conv_bn_relu, global_average_pooling
+    from convnet_benchmarks.nets.modules.torch7 import bn_relu_conv, conv_bn_relu, global_average_pooling
 
     planes, growth, blocks = _DESIGNS[depth]
     layers = [*conv_bn_relu(3, planes, 7, stride=2, padding=3), nn.MaxPool2d(3, 2, 1)]
@@ -39,7 +39,7 @@ def _dense_layer(planes: int, growth: int) -> "nn.Module":
     """The input and ``growth`` new planes, computed through a bottleneck four times as wide."""
     from torch import nn
 
-    from nets.modules.torch7 import Concat, bn_relu_conv
+    from convnet_benchmarks.nets.modules.torch7 import Concat, bn_relu_conv
 
     width = 4 * growth
     new = nn.Sequential(*bn_relu_conv(planes, width, 1), *bn_relu_conv(width, growth, 3, padding=1))

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from nets.families.vgg import stages
-from nets.net import Net
+from convnet_benchmarks.nets.families.vgg import stages
+from convnet_benchmarks.nets.net import Net
 
 if TYPE_CHECKING:
     from torch import nn
@@ -16,8 +16,8 @@ def faster_rcnn_vgg16(classes: int = _VOC, proposals: int = 300, hidden: int = 4
     """Builds the net from 3x600x800 (or another size) to the inputs of both losses: see ``FasterRCNN``."""
     from torch import nn
 
-    from nets.modules.detection import FasterRCNN, Proposals, RegionPooling
-    from nets.modules.torch7 import View
+    from convnet_benchmarks.nets.modules.detection import FasterRCNN, Proposals, RegionPooling
+    from convnet_benchmarks.nets.modules.torch7 import View
 
     *pooled, last = stages(16)
     features = [layer for stage in pooled for layer in (*stage, nn.MaxPool2d(2, 2))]

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from nets.net import Net
+from convnet_benchmarks.nets.net import Net
 
 if TYPE_CHECKING:
     from torch import nn
@@ -21,8 +21,8 @@ def gnmt(tokens: int = _WORDPIECES, width: int = 1024, layers: int = 8) -> "nn.M
     """
     from torch import nn
 
-    from nets.modules.torch7 import residual
-    from nets.modules.translation import AttentionDecoder, LSTMSequence, Translator
+    from convnet_benchmarks.nets.modules.torch7 import residual
+    from convnet_benchmarks.nets.modules.translation import AttentionDecoder, LSTMSequence, Translator
 
     encoder = nn.Sequential(
         nn.Embedding(tokens, width),

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from nets.net import IMAGENET, SOUMITH, Net
+from convnet_benchmarks.nets.net import IMAGENET, SOUMITH, Net
 
 if TYPE_CHECKING:
     from torch import nn
@@ -14,7 +14,7 @@ def _inception(
     """1x1, 1x1-3x3, 1x1-5x5 and pool-1x1 branches joined along the channels."""
     from torch import nn
 
-    from nets.modules.torch7 import Concat, conv_relu
+    from convnet_benchmarks.nets.modules.torch7 import Concat, conv_relu
 
     return Concat(
         -3,
@@ -29,7 +29,7 @@ def googlenet() -> "nn.Module":
     """Builds the net as soumith/convnet-benchmarks ran it: 3x224x224 to 1000 scores."""
     from torch import nn
 
-    from nets.modules.torch7 import View, conv_relu
+    from convnet_benchmarks.nets.modules.torch7 import View, conv_relu
 
     return nn.Sequential(
         *conv_relu(3, 64, 7, stride=2, padding=3),

@@ -9,7 +9,7 @@ whose outputs are joined along the channels; a ``_Residual``.
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from nets.net import DEEPMARK, GLUON, Net
+from convnet_benchmarks.nets.net import DEEPMARK, GLUON, Net
 
 if TYPE_CHECKING:
     from torch import nn
@@ -129,7 +129,7 @@ def inception_v3_deepmark() -> "nn.Module":
     """
     from torch import nn
 
-    from nets.modules.torch7 import UnbiasedConv2d, View
+    from convnet_benchmarks.nets.modules.torch7 import UnbiasedConv2d, View
 
     features, planes = _Builder(UnbiasedConv2d).path(3, _V3_OF_THE_RELEASED_MODEL)
     return nn.Sequential(*features, nn.AvgPool2d(8, 1), View(-1, num_input_dims=3), nn.Linear(planes, 1008))
@@ -149,7 +149,7 @@ def inception_resnet_v2() -> "nn.Module":
 def _with_classifier(path: list[Any], dropout: float) -> "nn.Sequential":
     from torch import nn
 
-    from nets.modules.torch7 import global_average_pooling
+    from convnet_benchmarks.nets.modules.torch7 import global_average_pooling
 
     features, planes = _Builder(nn.Conv2d).path(3, path)
     classifier = [*global_average_pooling(planes), nn.Dropout(dropout), nn.Linear(planes, 1000)]
@@ -173,7 +173,7 @@ class _Builder:
     def _step(self, planes: int, step: Any) -> tuple[list["nn.Module"], int]:
         from torch import nn
 
-        from nets.modules.torch7 import MulConstant, residual
+        from convnet_benchmarks.nets.modules.torch7 import MulConstant, residual
 
         if step == MAX:
             return [nn.MaxPool2d(3, 2)], planes
@@ -193,7 +193,7 @@ class _Builder:
     def _join(self, planes: int, paths: list[Any]) -> tuple["nn.Module", int]:
         from torch import nn
 
-        from nets.modules.torch7 import Concat
+        from convnet_benchmarks.nets.modules.torch7 import Concat
 
         built = [self.path(planes, path) for path in paths]
         return Concat(-3, *(nn.Sequential(*layers) for layers, _ in built)), sum(out for _, out in built)

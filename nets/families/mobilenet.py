@@ -7,7 +7,7 @@ the others, and its last layer has no bias.
 from functools import partial
 from typing import TYPE_CHECKING
 
-from nets.net import GLUON, IMAGENET, Net
+from convnet_benchmarks.nets.net import GLUON, IMAGENET, Net
 
 if TYPE_CHECKING:
     from torch import nn
@@ -35,7 +35,7 @@ def mobilenet(width: float) -> "nn.Module":
     """Builds the net from 3x224x224 to 1000 scores; ``width`` multiplies the planes of every layer."""
     from torch import nn
 
-    from nets.modules.torch7 import global_average_pooling
+    from convnet_benchmarks.nets.modules.torch7 import global_average_pooling
 
     layers, planes = features(width)
     return nn.Sequential(*layers, *global_average_pooling(planes), nn.Linear(planes, 1000))
@@ -43,7 +43,7 @@ def mobilenet(width: float) -> "nn.Module":
 
 def features(width: float) -> "tuple[list[nn.Module], int]":
     """Builds the convolutions of ``mobilenet``, and the planes of the last one."""
-    from nets.modules.torch7 import conv_bn_relu
+    from convnet_benchmarks.nets.modules.torch7 import conv_bn_relu
 
     planes = int(32 * width)
     layers = conv_bn_relu(3, planes, 3, stride=2, padding=1)
@@ -60,7 +60,7 @@ def mobilenet_v2(width: float) -> "nn.Module":
     last."""
     from torch import nn
 
-    from nets.modules.torch7 import conv_bn, global_average_pooling
+    from convnet_benchmarks.nets.modules.torch7 import conv_bn, global_average_pooling
 
     planes = int(32 * width)
     layers = [*conv_bn(3, planes, 3, stride=2, padding=1), nn.ReLU6(inplace=True)]
@@ -78,7 +78,7 @@ def _inverted_residual(planes: int, out: int, expansion: int, stride: int) -> "n
     """1x1 to ``expansion`` times the planes, depthwise 3x3, 1x1 to ``out``; a residual where shapes agree."""
     from torch import nn
 
-    from nets.modules.torch7 import conv_bn, residual
+    from convnet_benchmarks.nets.modules.torch7 import conv_bn, residual
 
     width = planes * expansion
     body = [

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from nets.net import SOUMITH, Net
+from convnet_benchmarks.nets.net import SOUMITH, Net
 
 if TYPE_CHECKING:
     from torch import nn
@@ -12,7 +12,7 @@ def overfeat_accurate() -> "nn.Module":
     """Builds the legacy scripts' net: all convolutions, 3x221x221 to 1000 log-probabilities."""
     from torch import nn
 
-    from nets.modules.torch7 import View, conv_relu
+    from convnet_benchmarks.nets.modules.torch7 import View, conv_relu
 
     return nn.Sequential(
         *conv_relu(3, 96, 7, stride=2),
@@ -36,7 +36,7 @@ def overfeat_fast() -> "nn.Module":
     """Builds the fast model as soumith/convnet-benchmarks ran it: 3x231x231 to 1000 scores."""
     from torch import nn
 
-    from nets.modules.torch7 import conv_relu, fully_connected
+    from convnet_benchmarks.nets.modules.torch7 import conv_relu, fully_connected
 
     features = nn.Sequential(
         *conv_relu(3, 96, 11, stride=4),

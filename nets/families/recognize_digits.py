@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from nets.net import Net
+from convnet_benchmarks.nets.net import Net
 
 if TYPE_CHECKING:
     from torch import nn
@@ -13,7 +13,7 @@ def recognize_digits() -> "nn.Module":
     fully connected."""
     from torch import nn
 
-    from nets.modules.torch7 import View, conv_relu
+    from convnet_benchmarks.nets.modules.torch7 import View, conv_relu
 
     return nn.Sequential(
         *conv_relu(1, 20, 5),

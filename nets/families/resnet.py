@@ -8,7 +8,7 @@ bias, and the 3x3 convolutions stride.
 from functools import partial
 from typing import TYPE_CHECKING
 
-from nets.net import DEEPMARK, GLUON, IMAGENET, Net
+from convnet_benchmarks.nets.net import DEEPMARK, GLUON, IMAGENET, Net
 
 if TYPE_CHECKING:
     from torch import nn
@@ -28,7 +28,7 @@ def resnet_v1(depth: int) -> "nn.Module":
     """Builds the net from 3x224x224 to 1000 scores. ``depth``: 18, 34, 50, 101 or 152."""
     from torch import nn
 
-    from nets.modules.torch7 import conv_bn_relu, global_average_pooling
+    from convnet_benchmarks.nets.modules.torch7 import conv_bn_relu, global_average_pooling
 
     layers = [*conv_bn_relu(3, 64, 7, stride=2, padding=3), nn.MaxPool2d(3, 2, 1)]
     planes = 64
@@ -42,7 +42,7 @@ def resnet_v2(depth: int) -> "nn.Module":
     """Builds the net from 3x224x224 to 1000 scores. ``depth``: 18, 34, 50, 101 or 152."""
     from torch import nn
 
-    from nets.modules.torch7 import conv_bn_relu, global_average_pooling
+    from convnet_benchmarks.nets.modules.torch7 import conv_bn_relu, global_average_pooling
 
     input_norm = nn.BatchNorm2d(3)
     input_norm.requires_grad_(False)
@@ -59,7 +59,7 @@ def resnet50_deepmark() -> "nn.Module":
     """Builds the net from 3x224x224 to 1000 scores as DeepMark ran it, with its containers."""
     from torch import nn
 
-    from nets.modules.torch7 import View, conv_bn_relu
+    from convnet_benchmarks.nets.modules.torch7 import View, conv_bn_relu
 
     planes, stages = 64, [nn.Sequential() for _ in _WIDTHS]
     for width, out, stride in _blocks(_FIRST_BOTTLENECK):
@@ -88,7 +88,7 @@ def _blocks(depth: int) -> list[tuple[int, int, int]]:
 def _block_v1(planes: int, width: int, out: int, stride: int) -> list["nn.Module"]:
     from torch import nn
 
-    from nets.modules.torch7 import conv_bn, conv_bn_relu, residual
+    from convnet_benchmarks.nets.modules.torch7 import conv_bn, conv_bn_relu, residual
 
     if out == width:
         body = [*conv_bn_relu(planes, width, 3, stride, 1), *conv_bn(width, out, 3, padding=1)]
@@ -105,7 +105,7 @@ def _block_v1(planes: int, width: int, out: int, stride: int) -> list["nn.Module
 def _block_deepmark(planes: int, width: int, out: int, stride: int) -> "nn.Sequential":
     from torch import nn
 
-    from nets.modules.torch7 import conv_bn, conv_bn_relu, residual
+    from convnet_benchmarks.nets.modules.torch7 import conv_bn, conv_bn_relu, residual
 
     body = [
         *conv_bn_relu(planes, width, 1, bias=True),
@@ -120,7 +120,7 @@ def _block_v2(planes: int, width: int, out: int, stride: int) -> list["nn.Module
     """Where the shape changes, the shortcut starts after the first activation, else before it."""
     from torch import nn
 
-    from nets.modules.torch7 import bn_relu_conv, residual
+    from convnet_benchmarks.nets.modules.torch7 import bn_relu_conv, residual
 
     activation = [nn.BatchNorm2d(planes), nn.ReLU(inplace=True)]
     if out == width:

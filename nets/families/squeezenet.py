@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from nets.net import GLUON, IMAGENET, Net
+from convnet_benchmarks.nets.net import GLUON, IMAGENET, Net
 
 if TYPE_CHECKING:
     from torch import nn
@@ -12,7 +12,7 @@ def _fire(planes: int, squeeze: int, expand: int) -> "nn.Sequential":
     """Squeezes to ``squeeze`` planes, expands to ``expand`` by 1x1 and as many by 3x3 convolutions."""
     from torch import nn
 
-    from nets.modules.torch7 import Concat, conv_relu
+    from convnet_benchmarks.nets.modules.torch7 import Concat, conv_relu
 
     return nn.Sequential(
         *conv_relu(planes, squeeze, 1),
@@ -28,7 +28,7 @@ def squeezenet_1_0() -> "nn.Module":
     """Builds the net from 3x224x224 to 1000 scores; pools after the 1st, 4th and 8th module."""
     from torch import nn
 
-    from nets.modules.torch7 import conv_relu
+    from convnet_benchmarks.nets.modules.torch7 import conv_relu
 
     return _with_classifier(
         *conv_relu(3, 96, 7, stride=2),
@@ -50,7 +50,7 @@ def squeezenet_1_1() -> "nn.Module":
     """Builds the net from 3x224x224 to 1000 scores; smaller first kernels and earlier pools than 1.0."""
     from torch import nn
 
-    from nets.modules.torch7 import conv_relu
+    from convnet_benchmarks.nets.modules.torch7 import conv_relu
 
     return _with_classifier(
         *conv_relu(3, 64, 3, stride=2),
@@ -71,7 +71,7 @@ def squeezenet_1_1() -> "nn.Module":
 def _with_classifier(*features: "nn.Module") -> "nn.Sequential":
     from torch import nn
 
-    from nets.modules.torch7 import conv_relu, global_average_pooling
+    from convnet_benchmarks.nets.modules.torch7 import conv_relu, global_average_pooling
 
     classifier = [nn.Dropout(0.5), *conv_relu(512, 1000, 1), *global_average_pooling(1000)]
     return nn.Sequential(*features, *classifier)

@@ -5,9 +5,9 @@ Both give the class scores and box offsets of every anchor; decoding and suppres
 
 from typing import TYPE_CHECKING
 
-from nets.families.mobilenet import features
-from nets.families.vgg import stages
-from nets.net import Net
+from convnet_benchmarks.nets.families.mobilenet import features
+from convnet_benchmarks.nets.families.vgg import stages
+from convnet_benchmarks.nets.net import Net
 
 if TYPE_CHECKING:
     from torch import nn
@@ -21,8 +21,8 @@ def ssd_vgg16(classes: int = _VOC) -> "nn.Module":
     """Builds SSD300: 3x300x300 to scores (8732, classes) and offsets (8732, 4)."""
     from torch import nn
 
-    from nets.modules.detection import SSD, ScaledUnitNorm
-    from nets.modules.torch7 import conv_relu
+    from convnet_benchmarks.nets.modules.detection import SSD, ScaledUnitNorm
+    from convnet_benchmarks.nets.modules.torch7 import conv_relu
 
     one, two, three, four, five = stages(16)
     up_to_conv4 = [
@@ -52,7 +52,7 @@ def ssd_mobilenet(classes: int = _COCO) -> "nn.Module":
     convolutions."""
     from torch import nn
 
-    from nets.modules.detection import SSD
+    from convnet_benchmarks.nets.modules.detection import SSD
 
     layers, _ = features(1.0)
     last_two_pairs = 2 * 6  # six layers in each pair of convolutions
@@ -71,7 +71,7 @@ def _narrowing(planes: int, width: int, out: int, stride: int = 1, padding: int 
     """A 1x1 and a 3x3 convolution to a smaller map."""
     from torch import nn
 
-    from nets.modules.torch7 import conv_relu
+    from convnet_benchmarks.nets.modules.torch7 import conv_relu
 
     return nn.Sequential(*conv_relu(planes, width, 1), *conv_relu(width, out, 3, stride, padding))
 

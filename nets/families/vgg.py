@@ -3,7 +3,7 @@
 from functools import partial
 from typing import TYPE_CHECKING
 
-from nets.net import DEEPMARK, GLUON, IMAGENET, SOUMITH, Net
+from convnet_benchmarks.nets.net import DEEPMARK, GLUON, IMAGENET, SOUMITH, Net
 
 if TYPE_CHECKING:
     from torch import nn
@@ -22,7 +22,7 @@ def vgg_a() -> "nn.Module":
     scores."""
     from torch import nn
 
-    from nets.modules.torch7 import fully_connected
+    from convnet_benchmarks.nets.modules.torch7 import fully_connected
 
     return nn.Sequential(_features(11), fully_connected(512 * 7 * 7, 4096, 4096))
 
@@ -32,14 +32,14 @@ def vgg(depth: int, batch_norm: bool = False) -> "nn.Module":
     normalisation. With 16 weight layers and without batch normalisation it is DeepMark's configuration D."""
     from torch import nn
 
-    from nets.modules.torch7 import dropout_classifier
+    from convnet_benchmarks.nets.modules.torch7 import dropout_classifier
 
     return nn.Sequential(_features(depth, batch_norm), dropout_classifier(512 * 7 * 7, 4096))
 
 
 def stages(depth: int, batch_norm: bool = False) -> "list[list[nn.Module]]":
     """Builds the convolutions of the five stages, without the pooling between them."""
-    from nets.modules.torch7 import conv_bn_relu, conv_relu
+    from convnet_benchmarks.nets.modules.torch7 import conv_bn_relu, conv_relu
 
     found = []
     planes = 3

@@ -1,5 +1,5 @@
 """The GPU engine: the three phases of any torch.nn.Module, each layer by the way found fastest."""
 
-from nets.gpu_engine.compilation import GpuPhases, compile
+from convnet_benchmarks.nets.gpu_engine.compilation import GpuPhases, compile
 
 __all__ = ["GpuPhases", "compile"]

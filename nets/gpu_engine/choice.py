@@ -12,11 +12,11 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from nets.engine.choice.times_file import Times, add_times, known_times
-from nets.gpu_engine.reference import reference, relative
-from nets.gpu_engine.shape import Convolution
-from nets.gpu_engine.ways import Compute, Pass, family, is_compiled, rounds_to_tf32, ways
-from nets.phases import PHASES, WEIGHT_GRADIENT
+from convnet_benchmarks.nets.engine.choice.times_file import Times, add_times, known_times
+from convnet_benchmarks.nets.gpu_engine.reference import reference, relative
+from convnet_benchmarks.nets.gpu_engine.shape import Convolution
+from convnet_benchmarks.nets.gpu_engine.ways import Compute, Pass, family, is_compiled, rounds_to_tf32, ways
+from convnet_benchmarks.nets.phases import PHASES, WEIGHT_GRADIENT
 
 VERSION = 2  # of the ways: a new one forgets the times of the old
 # How far a part of a result may be from float64, as a part of the largest element ...

@@ -10,15 +10,15 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from nets.engine.choice.times_file import cache_file
-from nets.engine.report import LayerReport, Report
-from nets.gpu_engine.choice import Chooser, free_memory
-from nets.gpu_engine.graphs import GraphPhases
-from nets.gpu_engine.phases import ChosenPhases, Layer
-from nets.gpu_engine.state import all_kept
-from nets.gpu_engine.ways import COMPILED, PYTORCHS, has_triton, rounds_to_tf32
-from nets.hooks import hook_within, needs_whole_backward
-from nets.phases import Phases
+from convnet_benchmarks.nets.engine.choice.times_file import cache_file
+from convnet_benchmarks.nets.engine.report import LayerReport, Report
+from convnet_benchmarks.nets.gpu_engine.choice import Chooser, free_memory
+from convnet_benchmarks.nets.gpu_engine.graphs import GraphPhases
+from convnet_benchmarks.nets.gpu_engine.phases import ChosenPhases, Layer
+from convnet_benchmarks.nets.gpu_engine.state import all_kept
+from convnet_benchmarks.nets.gpu_engine.ways import COMPILED, PYTORCHS, has_triton, rounds_to_tf32
+from convnet_benchmarks.nets.hooks import hook_within, needs_whole_backward
+from convnet_benchmarks.nets.phases import Phases
 
 # On cards of these compute capabilities a run has shown the kernels compiled by Triton to be right and faster
 # (docs/gpu.md). With "experimental" they need not be proven.

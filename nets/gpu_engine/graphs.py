@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor, nn
 
-from nets.gpu_engine.state import Watched
-from nets.phases import Phases
+from convnet_benchmarks.nets.gpu_engine.state import Watched
+from convnet_benchmarks.nets.phases import Phases
 
 _WARM_PASSES = 2  # what is made or chosen in the first passes must be there before the capture
 

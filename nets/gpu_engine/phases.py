@@ -7,10 +7,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from nets.gpu_engine.choice import Chooser, Chosen, compile_ahead
-from nets.gpu_engine.shape import Convolution
-from nets.gpu_engine.ways import Pass
-from nets.phases import (
+from convnet_benchmarks.nets.gpu_engine.choice import Chooser, Chosen, compile_ahead
+from convnet_benchmarks.nets.gpu_engine.shape import Convolution
+from convnet_benchmarks.nets.gpu_engine.ways import Pass
+from convnet_benchmarks.nets.phases import (
     FORWARD,
     INPUT_GRADIENT,
     WEIGHT_GRADIENT,

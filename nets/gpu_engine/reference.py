@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from nets.gpu_engine.ways import Pass
-from nets.phases import FORWARD, INPUT_GRADIENT
+from convnet_benchmarks.nets.gpu_engine.ways import Pass
+from convnet_benchmarks.nets.phases import FORWARD, INPUT_GRADIENT
 
 _CHANNELS = 4  # of the output, at either end: those whose weights' gradients are computed
 

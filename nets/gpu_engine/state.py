@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import torch
 from torch import nn
 
-from nets.engine.trace import state_kept
+from convnet_benchmarks.nets.engine.trace import state_kept
 
 
 @contextlib.contextmanager

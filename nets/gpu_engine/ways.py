@@ -1,6 +1,6 @@
 """The ways to compute one convolution or Linear layer's three phases, by name.
 
-A way is made for a shape; what it computes is checked and timed by :mod:`nets.gpu_engine.choice`.
+A way is made for a shape; what it computes is checked and timed by ``nets/gpu_engine/choice.py``.
 """
 
 import contextlib
@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nets.gpu_engine.shape import Convolution
-from nets.phases import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
+from convnet_benchmarks.nets.gpu_engine.shape import Convolution
+from convnet_benchmarks.nets.phases import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
 
 _FEW = 4  # images: PyTorch's native kernels take them one after the other
 
@@ -177,7 +177,7 @@ def _on_tensor_cores(shape: Convolution, phase: str, channels_last: bool) -> dic
         return {}
     if not has_triton():
         return {}
-    from nets.gpu_engine.kernels import tensor_cores
+    from convnet_benchmarks.nets.gpu_engine.kernels import tensor_cores
 
     if not tensor_cores.applies(shape):
         return {}

@@ -8,10 +8,10 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.conv import _ConvNd, _ConvTransposeNd
 
-from nets.modules.detection import ScaledUnitNorm
-from nets.modules.speech import RecurrentReLU
-from nets.modules.torch7 import UnbiasedConv2d
-from nets.torch7.random import Generator
+from convnet_benchmarks.nets.modules.detection import ScaledUnitNorm
+from convnet_benchmarks.nets.modules.speech import RecurrentReLU
+from convnet_benchmarks.nets.modules.torch7 import UnbiasedConv2d
+from convnet_benchmarks.nets.torch7.random import Generator
 
 
 def initialise(module: nn.Module, generator: Generator) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 from torch import nn
 
-from nets.modules.torch7 import CAddTable, Concat, ConcatTable, MulConstant, View
-from nets.pair import pair
+from convnet_benchmarks.nets.modules.torch7 import CAddTable, Concat, ConcatTable, MulConstant, View
+from convnet_benchmarks.nets.pair import pair
 
 _SEQUENTIAL_INDENT = "  "
 _BRANCH_INDENT = "  |    "

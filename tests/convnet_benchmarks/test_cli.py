@@ -130,7 +130,8 @@ def test_nets_without_a_working_folder(tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
     code = (
-        f"import os, sys; os.chdir({str(gone)!r}); os.rmdir({str(gone)!r}); sys.path.append('x'); import nets"
+        f"import os, sys; os.chdir({str(gone)!r}); os.rmdir({str(gone)!r}); sys.path.append('x'); "
+        "import convnet_benchmarks.nets, nets"
     )
     done = run_python("-c", code)
     assert done.returncode == 0, done.stderr

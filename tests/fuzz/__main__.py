@@ -56,7 +56,7 @@ def guided(name: str, seconds: int, corpus: Path) -> None:
     """Runs libFuzzer, by way of atheris, which prints what it finds; ends the program."""
     import atheris
 
-    with atheris.instrument_imports(include=["lua_compat", "convnet_benchmarks", "nets.engine.choice"]):
+    with atheris.instrument_imports(include=["lua_compat", "convnet_benchmarks"]):
         from tests.fuzz.targets import TARGETS
 
         target = TARGETS[name]

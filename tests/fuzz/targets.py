@@ -17,14 +17,14 @@ import numpy as np
 import torch
 
 from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.nets.engine.choice.effort import QUICK
+from convnet_benchmarks.nets.engine.choice.times_file import VERSION
+from convnet_benchmarks.nets.engine.choice.tuning import Tuner, machine_key
 from convnet_benchmarks.results.load import load as load_results
 from lua_compat import hdf5, t7
 from lua_compat.kernels.packages.caffe import caffe_read
 from lua_compat.sandbox import STOPPED, Limits, Outcome
 from lua_compat.sandbox.result import read_outcome
-from nets.engine.choice.effort import QUICK
-from nets.engine.choice.times_file import VERSION
-from nets.engine.choice.tuning import Tuner, machine_key
 from tests.fuzz import package_files
 from tests.fuzz.mutation import mutated
 from tests.helpers import caffe_files, made_results
@@ -238,7 +238,7 @@ TARGETS = {
     "points": _target(_points_seeds, partial(_read_results, "case.jsonl"), *_RESULTS),
     "results": _target(_results_seeds, partial(_read_results, "case.json"), *_RESULTS),
     "logs": _target(_log_seeds, partial(_read_results, "case.log"), *_RESULTS),
-    "tuning": _target(_tuning_seeds, _read_tuning, "nets.engine.choice.tuning"),
+    "tuning": _target(_tuning_seeds, _read_tuning, "convnet_benchmarks.nets.engine.choice.tuning"),
     "caffe": _target(_caffe_seeds, _read_caffe, "lua_compat.kernels.packages.caffe"),
     "matlab": _target(package_files.matlab_seeds, _of_package(package_files.read_matlab), _APART),
     "lmdb": _target(lambda: package_files.lmdb_seeds(_file), _of_package(package_files.read_lmdb), _APART),

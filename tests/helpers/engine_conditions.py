@@ -8,7 +8,7 @@ from unittest import mock
 import pytest
 import torch
 
-from nets.engine.kernels.compiled import products as compiled_products
+from convnet_benchmarks.nets.engine.kernels.compiled import products as compiled_products
 
 NO_COMPILER = "no-such-compiler"
 WITH_AND_WITHOUT = ("", NO_COMPILER)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from nets.engine.kernels.compiled import library
+from convnet_benchmarks.nets.engine.kernels.compiled import library
 
 COMPILER, EMULATOR = "aarch64-linux-gnu-gcc", "qemu-aarch64"
 AVAILABLE = bool(shutil.which(COMPILER) and shutil.which(EMULATOR))
@@ -94,7 +94,7 @@ class _Function:
 
 
 class Compiled:
-    """Takes the place of a library that :func:`nets.engine.kernels.compiled.library.vector_library` gives."""
+    """Takes the place of a library that ``vector_library`` (``compiled/library.py``) gives."""
 
     def __init__(self, source: str, folder: Path) -> None:
         names = _FUNCTION.findall(source)

@@ -8,11 +8,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from convnet_benchmarks.nets.channels_last import may_step_over, unsafe_convolution
+from convnet_benchmarks.nets.engine import BACKENDS as ENGINE_BACKENDS
+from convnet_benchmarks.nets.engine import compile
 from convnet_benchmarks.workload.backends import BACKENDS, UnsupportedError
 from convnet_benchmarks.workload.kernels import laid_out
-from nets.channels_last import may_step_over, unsafe_convolution
-from nets.engine import BACKENDS as ENGINE_BACKENDS
-from nets.engine import compile
 from tests.helpers.engine_conditions import WITH_AND_WITHOUT, c_compiler
 from tests.nets.engine.modules import exact_results, largest_error, run
 

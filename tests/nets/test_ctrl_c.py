@@ -8,7 +8,7 @@ from tests.helpers.commands import Finished, run_python
 
 STARTS = """
 import sys
-from nets import ctrl_c
+from convnet_benchmarks.nets import ctrl_c
 ctrl_c._LONGEST_WAIT = float(sys.argv[1])
 sys.exit(ctrl_c.start("p", "loaded_slowly", "main"))
 """

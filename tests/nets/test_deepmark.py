@@ -8,15 +8,15 @@ import pytest
 import torch
 from torch import nn
 
+from convnet_benchmarks.nets import registry
+from convnet_benchmarks.nets.families.big_lstm import big_lstm
+from convnet_benchmarks.nets.families.deepspeech import deepspeech2
+from convnet_benchmarks.nets.modules.speech import RecurrentReLU
+from convnet_benchmarks.nets.phases import AutogradPhases
+from convnet_benchmarks.nets.torch7.initialisation import initialise, normal_input
+from convnet_benchmarks.nets.torch7.printing import ClassNames, torch7_string
+from convnet_benchmarks.nets.torch7.random import Generator
 from lua_compat import t7
-from nets import registry
-from nets.families.big_lstm import big_lstm
-from nets.families.deepspeech import deepspeech2
-from nets.modules.speech import RecurrentReLU
-from nets.phases import AutogradPhases
-from nets.torch7.initialisation import initialise, normal_input
-from nets.torch7.printing import ClassNames, torch7_string
-from nets.torch7.random import Generator
 from tests.helpers.places import GOLDEN
 from tests.nets.test_nets import check_phases
 

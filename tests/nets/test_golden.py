@@ -7,12 +7,12 @@ import pytest
 import torch
 from torch import Tensor
 
+from convnet_benchmarks.nets import registry
+from convnet_benchmarks.nets.phases import AutogradPhases
+from convnet_benchmarks.nets.torch7.initialisation import normal_input
+from convnet_benchmarks.nets.torch7.printing import torch7_string
+from convnet_benchmarks.nets.torch7.random import Generator
 from lua_compat import t7
-from nets import registry
-from nets.phases import AutogradPhases
-from nets.torch7.initialisation import normal_input
-from nets.torch7.printing import torch7_string
-from nets.torch7.random import Generator
 from tests.helpers.places import GOLDEN
 
 RECORDED = {record["name"]: record for record in t7.load(GOLDEN / "nets.t7").array()}

@@ -14,9 +14,9 @@ from torch.nn.modules import module as of_all_modules
 from torch.nn.utils import parametrizations, parametrize
 from torch.utils.hooks import RemovableHandle
 
-from nets.engine import BACKENDS, CompileError, EnginePhases, compile
-from nets.hooks import hook_on, hook_within, needs_whole_backward
-from nets.phases import AutogradPhases
+from convnet_benchmarks.nets.engine import BACKENDS, CompileError, EnginePhases, compile
+from convnet_benchmarks.nets.hooks import hook_on, hook_within, needs_whole_backward
+from convnet_benchmarks.nets.phases import AutogradPhases
 
 SHAPE = (2, 3, 6, 6)
 

@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch import nn
 
-from nets import registry
-from nets.input_size import smallest_accepted, trial
-from nets.modules.torch7 import View
+from convnet_benchmarks.nets import registry
+from convnet_benchmarks.nets.input_size import smallest_accepted, trial
+from convnet_benchmarks.nets.modules.torch7 import View
 
 NET = nn.Sequential(nn.Conv2d(3, 4, 5), nn.MaxPool2d(2), nn.Conv2d(4, 2, 3)).to("meta")
 

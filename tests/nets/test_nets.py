@@ -6,12 +6,11 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
-import nets.engine
-from nets import registry
-from nets.net import Net
-from nets.phases import AutogradPhases
-from nets.torch7.initialisation import initialise
-from nets.torch7.random import Generator
+from convnet_benchmarks.nets import engine, registry
+from convnet_benchmarks.nets.net import Net
+from convnet_benchmarks.nets.phases import AutogradPhases
+from convnet_benchmarks.nets.torch7.initialisation import initialise
+from convnet_benchmarks.nets.torch7.random import Generator
 from tests.helpers.commands import run_python
 
 # MXNet's accuracy table (version 1.3): its parameters include batch normalisation's running statistics.
@@ -68,7 +67,7 @@ def test_parameters_are_those_the_registry_states(net: Net) -> None:
 
 
 def test_names_are_known_without_torch() -> None:
-    code = "import sys; from nets import registry; registry.NETS; print('torch' in sys.modules)"
+    code = "import sys; from convnet_benchmarks.nets.registry import NETS; print('torch' in sys.modules)"
     done = run_python("-c", code)
     assert done.stdout == "False\n"
 
@@ -261,7 +260,7 @@ def test_the_cpu_engine_runs_residual_nets(name: str) -> None:
     module = registry.build(net, seed=1).double()
     input = net.sample((2, 3, 64, 64), torch.Generator().manual_seed(2)).double()
     outputs, expected_input, expected = gradients_by_autograd(module, input)
-    with nets.engine.compile(module, tuple(input.shape), "mm") as phases:
+    with engine.compile(module, tuple(input.shape), "mm") as phases:
         phases.zeroGradParameters()
         found = phases.updateOutput(input)
         assert relative_error(found, outputs[0]) <= 1e-10

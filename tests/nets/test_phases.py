@@ -10,10 +10,10 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from nets import registry
-from nets.engine import compile
-from nets.modules.torch7 import Concat, View
-from nets.phases import AutogradPhases, Phases
+from convnet_benchmarks.nets import registry
+from convnet_benchmarks.nets.engine import compile
+from convnet_benchmarks.nets.modules.torch7 import Concat, View
+from convnet_benchmarks.nets.phases import AutogradPhases, Phases
 
 
 class Residual(nn.Module):

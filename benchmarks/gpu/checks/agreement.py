@@ -16,10 +16,10 @@ from torch import Tensor, nn
 
 from benchmarks.gpu.checks.command import run
 from benchmarks.gpu.checks.decisions import Decisions, decided, differing, norms_apart, recorded
+from convnet_benchmarks.nets import registry
 from convnet_benchmarks.workload.backends import GPU_SWITCHES
 from convnet_benchmarks.workload.inputs import sample_batch
 from convnet_benchmarks.workload.kernels import open_training
-from nets import registry
 
 _NETS = ("alexnet_owt", "overfeat_accurate", "vgg_a", "overfeat_fast", "googlenet")
 _SMALL = ("recognize_digits",)

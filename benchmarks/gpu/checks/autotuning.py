@@ -12,10 +12,10 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.gpu.checks.command import run
+from convnet_benchmarks.nets import registry
+from convnet_benchmarks.nets.phases import PHASES
 from convnet_benchmarks.timing.loops import device_clock, run_loop
 from convnet_benchmarks.workload.inputs import sample_batch
-from nets import registry
-from nets.phases import PHASES
 
 _NET, _BATCH = "overfeat_accurate", 64
 _SMALL = ("recognize_digits", 2)

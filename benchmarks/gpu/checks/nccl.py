@@ -9,7 +9,7 @@ import torch
 import torch.distributed as distributed
 
 from benchmarks.gpu.checks.command import run
-from nets import registry
+from convnet_benchmarks.nets import registry
 
 
 def measure(small: bool) -> Iterator[dict[str, Any]]:

@@ -9,12 +9,12 @@ import torch
 
 from benchmarks.gpu.checks.command import run
 from convnet_benchmarks.commands.flops.roofline import measure_roofs
+from convnet_benchmarks.nets import registry
 from convnet_benchmarks.timing.loops import Settling, device_clock, run_until_settled, warm_up
 from convnet_benchmarks.workload.backends import GPU_SWITCHES
 from convnet_benchmarks.workload.inputs import sample_batch, to_device
 from convnet_benchmarks.workload.kernels import framework_switches, open_training, phase_steps
 from convnet_benchmarks.workload.operations.counting import count_forward
-from nets import registry
 
 # Number format and whether float32 products may be rounded to TF32.
 _FORMATS = {"float32": ("float32", False), "TF32": ("float32", True), "bfloat16": ("bfloat16", False)}

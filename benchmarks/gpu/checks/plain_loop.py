@@ -15,11 +15,11 @@ import torch
 from torch import nn
 
 from benchmarks.gpu.checks.command import run
+from convnet_benchmarks.nets import registry
 from convnet_benchmarks.timing.loops import device_clock, run_loop, warm_up
 from convnet_benchmarks.workload.backends import BACKENDS, GPU_SWITCHES
 from convnet_benchmarks.workload.inputs import sample_batch
 from convnet_benchmarks.workload.kernels import framework_switches, open_training
-from nets import registry
 
 _NETS = {"alexnet_owt": 128, "overfeat_fast": 128, "vgg_a": 64, "googlenet": 128}
 _SMALL = {"recognize_digits": 2}

@@ -15,19 +15,18 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from gpu_engine.choice import Chosen
+from gpu_engine.compilation import GpuPhases
 from torch import Tensor, nn
 
-import nets.gpu_engine
 from benchmarks.gpu.checks.command import run
 from benchmarks.gpu.checks.decisions import decided, differing, norms_apart, recorded
+from convnet_benchmarks.nets import gpu_engine, registry
+from convnet_benchmarks.nets.phases import PHASES, AutogradPhases, Phases
 from convnet_benchmarks.timing.loops import device_clock, run_loop, warm_up
 from convnet_benchmarks.workload.backends import GPU_SWITCHES
 from convnet_benchmarks.workload.inputs import sample_batch, to_device
 from convnet_benchmarks.workload.kernels import framework_switches
-from nets import registry
-from nets.gpu_engine.choice import Chosen
-from nets.gpu_engine.compilation import GpuPhases
-from nets.phases import PHASES, AutogradPhases, Phases
 
 _BATCHES = {"overfeat_fast": 128, "vgg_a": 64, "alexnet_owt": 128, "googlenet": 128, "resnet50_v1": 32}
 _ONE_SAMPLE, _FORMATS = "one sample", "TF32 and bfloat16"
@@ -84,7 +83,7 @@ def _compare(name: str, batch: int, dtype: torch.dtype, with_layers: bool) -> It
         times = Path(folder) / "times.json"
         for label in ("choosing", "with the times kept"):
             started = time.perf_counter()
-            auto = nets.gpu_engine.compile(module(), x, experimental=True, tuning_file=times)
+            auto = gpu_engine.compile(module(), x, experimental=True, tuning_file=times)
             entry["seconds"][label] = time.perf_counter() - started
             entry["captured"] = auto.captured
             if with_layers and "layers" not in entry:

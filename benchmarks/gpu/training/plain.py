@@ -12,8 +12,8 @@ from torch.nn import functional
 
 from benchmarks.gpu.training.meter import Meter
 from benchmarks.gpu.training.programs import Size
+from convnet_benchmarks.nets import registry
 from lua_compat.runtime.cuda import Cuda
-from nets import registry
 
 DEVICE = "cuda"
 

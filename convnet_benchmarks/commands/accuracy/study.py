@@ -11,19 +11,19 @@ from convnet_benchmarks.commands.accuracy import digits, image_folder, show
 from convnet_benchmarks.commands.accuracy.agreement import answer, compare
 from convnet_benchmarks.commands.accuracy.examples import Examples
 from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.nets import registry
 from convnet_benchmarks.options.nets import find_devices, find_net
 from convnet_benchmarks.options.study import without_files
 from convnet_benchmarks.progress import Progress
 from convnet_benchmarks.workload import model_files, variants
 from convnet_benchmarks.workload.ran import Ran, ran_on
 from convnet_benchmarks.workload.torch7_models import is_t7_file, load_module, without_lua_files
-from nets import registry
 
 if TYPE_CHECKING:
     from torch import nn
 
+    from convnet_benchmarks.nets.registry import Net
     from convnet_benchmarks.options.study import StudyOutput
-    from nets.registry import Net
 
 
 def run(options: argparse.Namespace, output: "StudyOutput") -> None:

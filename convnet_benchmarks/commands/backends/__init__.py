@@ -13,6 +13,7 @@ from convnet_benchmarks.commands import accuracy
 from convnet_benchmarks.commands.backends.published import NETS, published_table
 from convnet_benchmarks.commands.backends.tables import details_table, speed_table
 from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.nets import registry
 from convnet_benchmarks.options import study, types
 from convnet_benchmarks.points.between_processes import in_rounds, merged_comparison, processes
 from convnet_benchmarks.points.cluster import Job, WorkersLost, open_cluster
@@ -25,7 +26,6 @@ from convnet_benchmarks.workload import backends, variants
 from convnet_benchmarks.workload import nets as named_nets
 from convnet_benchmarks.workload.devices import DTYPES, device_type
 from convnet_benchmarks.workload.runtimes import missing_package
-from nets import registry
 
 if TYPE_CHECKING:
     from convnet_benchmarks.commands.backends.run import Comparison

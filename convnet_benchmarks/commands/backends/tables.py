@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
+from convnet_benchmarks.nets import registry
 from convnet_benchmarks.points.between_processes import processes_note
 from convnet_benchmarks.points.point import OK
 from convnet_benchmarks.tables import Cell, Column, Table, counted
 from convnet_benchmarks.timing.counted import counted_cells, counted_columns
-from nets import registry
 
 Records = Sequence[dict[str, Any]]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from convnet_benchmarks.commands.crosscheck.tensors import Comparison, Tolerance, compare_trees
 from convnet_benchmarks.commands.crosscheck.tree import Entry, ResultTree, load_results, tree_of
 from convnet_benchmarks.errors import UserError
-from nets import registry
+from convnet_benchmarks.nets import registry
 
 if TYPE_CHECKING:
     import torch
@@ -145,8 +145,8 @@ def _python_results(net: registry.Net, seed: int, shape: tuple[int, ...]) -> tup
     """
     import torch
 
-    from nets.torch7.initialisation import normal_input
-    from nets.torch7.random import Generator
+    from convnet_benchmarks.nets.torch7.initialisation import normal_input
+    from convnet_benchmarks.nets.torch7.random import Generator
 
     module = registry.build(net, seed).double().train()
     for child in module.modules():

@@ -14,6 +14,7 @@ from convnet_benchmarks.commands.flops.knee import find_knee
 from convnet_benchmarks.commands.flops.roofline import layer_points, measure_roofs
 from convnet_benchmarks.commands.flops.slope import REPEATS, Slope, measure_slope
 from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.nets import registry
 from convnet_benchmarks.options.nets import build_net, find_devices, find_net, one_line_errors
 from convnet_benchmarks.options.study import without_files
 from convnet_benchmarks.points.point import OK, OUT_OF_MEMORY, Point
@@ -26,7 +27,6 @@ from convnet_benchmarks.workload.inputs import meta_batch, sample_batch, to_devi
 from convnet_benchmarks.workload.kernels import framework_switches
 from convnet_benchmarks.workload.operations.counting import count_forward, count_phases
 from convnet_benchmarks.workload.ran import Ran, ran_on
-from nets import registry
 
 _BACKEND = BACKENDS["stock"]
 

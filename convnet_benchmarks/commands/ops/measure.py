@@ -124,8 +124,8 @@ def _as_graphs(
 def _training(
     module: "nn.Module", input: "torch.Tensor", clock: Clock, request: dict[str, Any]
 ) -> dict[str, Any]:
+    from convnet_benchmarks.nets.phases import AutogradPhases
     from convnet_benchmarks.timing.phases import layer_phases, time_phases
-    from nets.phases import AutogradPhases
 
     module.train()
     with watched(input.device, clock) as conditions:

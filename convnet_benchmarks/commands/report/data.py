@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from convnet_benchmarks import history
 from convnet_benchmarks.commands.report.chart import Tips
+from convnet_benchmarks.nets import registry
 from convnet_benchmarks.results.load import ResultFile
 from convnet_benchmarks.results.measurement import Measurement, net_key
 from convnet_benchmarks.tables import Cell, Column, Table
 from convnet_benchmarks.timing.statistics import verdict_of
-from nets import registry
 
 # Values whose quotient is larger than this need a logarithmic axis.
 FAR_APART = 30.0

@@ -2,8 +2,8 @@
 
 from functools import cache
 
+from convnet_benchmarks.nets import registry
 from convnet_benchmarks.results.measurement import net_key
-from nets import registry
 
 
 def net_family(name: str) -> str:

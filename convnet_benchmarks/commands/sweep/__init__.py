@@ -15,6 +15,7 @@ from convnet_benchmarks.commands.sweep.run import LARGEST_BATCH, THROUGHPUT, Tas
 from convnet_benchmarks.commands.sweep.scenarios import check_scenarios, scenario_kinds
 from convnet_benchmarks.commands.sweep.tables import sweep_tables
 from convnet_benchmarks.errors import UserError, unknown
+from convnet_benchmarks.nets import registry
 from convnet_benchmarks.options import study, types
 from convnet_benchmarks.points.cluster import open_cluster
 from convnet_benchmarks.points.file import PointFile, latest
@@ -25,7 +26,6 @@ from convnet_benchmarks.workload import backends
 from convnet_benchmarks.workload import nets as named_nets
 from convnet_benchmarks.workload.devices import DTYPES
 from convnet_benchmarks.workload.runtimes import missing_package
-from nets import registry
 
 if TYPE_CHECKING:
     from convnet_benchmarks.commands.sweep.run import Task

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from convnet_benchmarks.nets import registry
 from convnet_benchmarks.points.point import MODES, OK
 from convnet_benchmarks.tables import Cell, Column, Table
 from convnet_benchmarks.workload import nets as named_nets
 from convnet_benchmarks.workload.inputs import meta_batch
-from nets import registry
 
 _CONDITIONS = ("device", "dtype", "backend")
 

@@ -8,9 +8,9 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
+from convnet_benchmarks.nets.phases import AutogradPhases
 from convnet_benchmarks.timing.layers import called_layers, numbered
 from convnet_benchmarks.workload.operations.formulas import Operations, operations
-from nets.phases import AutogradPhases
 
 OUTSIDE = "(outside layers)"
 

@@ -1,10 +1,10 @@
 """Constants, numbers and vectors added or multiplied, and products of matrices."""
 
+from convnet_benchmarks.nets.modules.torch7 import MulConstant
 from lua_compat.conversion.declared import declared_exports, declared_table, pair_gradient
 from lua_compat.conversion.reading import Conversion
 from lua_compat.conversion.writing import Export
 from lua_compat.torch_modules import arithmetic
-from nets.modules.torch7 import MulConstant
 
 CONVERSIONS: dict[str, Conversion] = {
     **declared_table(

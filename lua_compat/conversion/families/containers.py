@@ -4,11 +4,11 @@ from typing import Any
 
 from torch import nn
 
+from convnet_benchmarks.nets.modules.torch7 import Concat, ConcatTable
 from lua_compat import t7
 from lua_compat.conversion.reading import Conversion, Fields
 from lua_compat.conversion.writing import Export, ModuleWriter
 from lua_compat.torch_modules import containers
-from nets.modules.torch7 import Concat, ConcatTable
 
 
 def _concat(f: Fields) -> nn.Module:

@@ -6,12 +6,12 @@ from typing import Any
 import torch
 from torch import nn
 
+from convnet_benchmarks.nets.modules.torch7 import View
 from lua_compat import t7
 from lua_compat.conversion.declared import declared_exports, declared_table
 from lua_compat.conversion.reading import Conversion, Fields
 from lua_compat.conversion.writing import Export, ModuleWriter
 from lua_compat.torch_modules import shape
-from nets.modules.torch7 import View
 
 
 def _view(f: Fields) -> nn.Module:

@@ -2,11 +2,11 @@
 
 from typing import Any
 
+from convnet_benchmarks.nets.modules.torch7 import CAddTable
 from lua_compat.conversion.declared import declared_exports, declared_table
 from lua_compat.conversion.reading import Conversion
 from lua_compat.conversion.writing import Export, ModuleWriter
 from lua_compat.torch_modules import tables
-from nets.modules.torch7 import CAddTable
 
 CONVERSIONS: dict[str, Conversion] = {
     **declared_table(

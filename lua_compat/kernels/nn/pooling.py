@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from convnet_benchmarks.nets.engine import PIECE_BYTES, runs
 from lua_compat.kernels.indices import check_indices, check_shape
 from lua_compat.kernels.nn.layers import layer_kernels
 from lua_compat.kernels.nn.sizes import argument_error, check_gradient, check_output, check_size, sizes_text
@@ -22,7 +23,6 @@ from lua_compat.kernels.nn.windows import (
 )
 from lua_compat.kernels.results import Out, write
 from lua_compat.kernels.workspace import Workspace
-from nets.engine import PIECE_BYTES, runs
 
 __all__ = [
     "adaptive_average_pooling", "adaptive_average_pooling_gradient", "adaptive_max_pooling",

@@ -11,15 +11,15 @@ from functools import partial
 
 import torch
 
-from nets.channels_last import is_unsafe
-from nets.engine.kernels import onednn
-from nets.engine.kernels.bilinear import BilinearConvolution
-from nets.engine.kernels.compiled import few_rows as compiled_few_rows
-from nets.engine.kernels.compiled import products as compiled_products
-from nets.engine.kernels.fft_convolution import fft
-from nets.engine.kernels.im2col_gemm import Im2colGemm
-from nets.engine.kernels.kernel import Kernel
-from nets.engine.kernels.matrix_product import (
+from convnet_benchmarks.nets.channels_last import is_unsafe
+from convnet_benchmarks.nets.engine.kernels import onednn
+from convnet_benchmarks.nets.engine.kernels.bilinear import BilinearConvolution
+from convnet_benchmarks.nets.engine.kernels.compiled import few_rows as compiled_few_rows
+from convnet_benchmarks.nets.engine.kernels.compiled import products as compiled_products
+from convnet_benchmarks.nets.engine.kernels.fft_convolution import fft
+from convnet_benchmarks.nets.engine.kernels.im2col_gemm import Im2colGemm
+from convnet_benchmarks.nets.engine.kernels.kernel import Kernel
+from convnet_benchmarks.nets.engine.kernels.matrix_product import (
     CoveringConvolution,
     DotProducts,
     MatrixProduct,
@@ -28,13 +28,13 @@ from nets.engine.kernels.matrix_product import (
     ProductOfPanels,
     SlicedProduct,
 )
-from nets.engine.kernels.strided_input_gradient import StridedInputGradient
-from nets.engine.kernels.tile_transforms import TileTransforms
-from nets.engine.kernels.windowed_product import WindowedProduct
-from nets.engine.kernels.winograd import output_tiles, winograd
-from nets.engine.memory import Memory
-from nets.engine.shapes import ConvolutionShape
-from nets.phases import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
+from convnet_benchmarks.nets.engine.kernels.strided_input_gradient import StridedInputGradient
+from convnet_benchmarks.nets.engine.kernels.tile_transforms import TileTransforms
+from convnet_benchmarks.nets.engine.kernels.windowed_product import WindowedProduct
+from convnet_benchmarks.nets.engine.kernels.winograd import output_tiles, winograd
+from convnet_benchmarks.nets.engine.memory import Memory
+from convnet_benchmarks.nets.engine.shapes import ConvolutionShape
+from convnet_benchmarks.nets.phases import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
 
 # Winograd cancels large terms. In bfloat16 compiled code transforms in float32, and rounds what is
 # multiplied: the errors are those of one rounding times 3, 5 and 8.

@@ -8,15 +8,15 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from nets.engine.choice import algorithms
-from nets.engine.choice.algorithms import KernelMaker
-from nets.engine.choice.effort import QUICK, THOROUGH, Effort
-from nets.engine.choice.experience import Features
-from nets.engine.choice.tuning import Candidates, Question, Tuner
-from nets.engine.kernels.kernel import Kernel
-from nets.engine.memory import Memory
-from nets.engine.shapes import ConvolutionShape
-from nets.phases import FORWARD, INPUT_GRADIENT, PHASES
+from convnet_benchmarks.nets.engine.choice import algorithms
+from convnet_benchmarks.nets.engine.choice.algorithms import KernelMaker
+from convnet_benchmarks.nets.engine.choice.effort import QUICK, THOROUGH, Effort
+from convnet_benchmarks.nets.engine.choice.experience import Features
+from convnet_benchmarks.nets.engine.choice.tuning import Candidates, Question, Tuner
+from convnet_benchmarks.nets.engine.kernels.kernel import Kernel
+from convnet_benchmarks.nets.engine.memory import Memory
+from convnet_benchmarks.nets.engine.shapes import ConvolutionShape
+from convnet_benchmarks.nets.phases import FORWARD, INPUT_GRADIENT, PHASES
 
 Kernels = dict[str, tuple[str, Kernel]]  # phase to algorithm's name and kernel
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import torch
 
-from nets.engine.choice.effort import THOROUGH, Effort
-from nets.engine.choice.experience import Experience, Features
-from nets.engine.choice.times_file import add_times, known_times
+from convnet_benchmarks.nets.engine.choice.effort import THOROUGH, Effort
+from convnet_benchmarks.nets.engine.choice.experience import Experience, Features
+from convnet_benchmarks.nets.engine.choice.times_file import add_times, known_times
 
 _SLOWER_IS_OUT = 1.3  # after its first timed run, a candidate this much slower than the best one is dropped,
 _SHORT = 1.0  # unless that run took less ms: then it may have been anything else

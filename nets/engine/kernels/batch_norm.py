@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.autograd.graph import increment_version
 
-from nets.engine.shapes import runs
+from convnet_benchmarks.nets.engine.shapes import runs
 
 aten = torch.ops.aten
 

@@ -20,17 +20,17 @@ import math
 import torch
 from torch import Tensor
 
-from nets.engine.kernels import onednn
-from nets.engine.kernels.compiled import products as compiled_products
-from nets.engine.kernels.compiled.library import ARITHMETIC, NotCompiled
-from nets.engine.kernels.compiled.tiles import CompiledTiles
-from nets.engine.kernels.kernel import Kernel
-from nets.engine.kernels.operator_tiles import OperatorTiles
-from nets.engine.kernels.tile_transforms import TileMap, TileTransforms
-from nets.engine.kernels.tiles import Piece, TileGrid, Tiles
-from nets.engine.memory import Memory
-from nets.engine.shapes import ConvolutionShape, even_share, pieces, runs, take
-from nets.engine.weights import CachedWeight
+from convnet_benchmarks.nets.engine.kernels import onednn
+from convnet_benchmarks.nets.engine.kernels.compiled import products as compiled_products
+from convnet_benchmarks.nets.engine.kernels.compiled.library import ARITHMETIC, NotCompiled
+from convnet_benchmarks.nets.engine.kernels.compiled.tiles import CompiledTiles
+from convnet_benchmarks.nets.engine.kernels.kernel import Kernel
+from convnet_benchmarks.nets.engine.kernels.operator_tiles import OperatorTiles
+from convnet_benchmarks.nets.engine.kernels.tile_transforms import TileMap, TileTransforms
+from convnet_benchmarks.nets.engine.kernels.tiles import Piece, TileGrid, Tiles
+from convnet_benchmarks.nets.engine.memory import Memory
+from convnet_benchmarks.nets.engine.shapes import ConvolutionShape, even_share, pieces, runs, take
+from convnet_benchmarks.nets.engine.weights import CachedWeight
 
 # Of a piece: transformed inputs and outputs, unless that makes fewer tiles than the weights are worth.
 PIECE_BYTES = 30 << 20

@@ -7,8 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from nets.channels_last import contiguous, is_unsafe
-from nets.engine.kernels.onednn import place
+from convnet_benchmarks.nets.channels_last import contiguous, is_unsafe
+from convnet_benchmarks.nets.engine.kernels.onednn import place
 
 aten = torch.ops.aten
 

@@ -11,7 +11,7 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from nets.engine.kernels.tile_transforms import TileMap, TileTransforms
+from convnet_benchmarks.nets.engine.kernels.tile_transforms import TileMap, TileTransforms
 
 
 @cache

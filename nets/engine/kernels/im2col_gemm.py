@@ -15,12 +15,18 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from nets.engine.kernels.compiled import windows
-from nets.engine.kernels.kernel import Kernel
-from nets.engine.kernels.matrix_product import MatrixProduct
-from nets.engine.memory import Memory
-from nets.engine.shapes import ConvolutionShape, column_pieces, fresh_column_pieces, inside, pad_into
-from nets.engine.weights import CachedWeight
+from convnet_benchmarks.nets.engine.kernels.compiled import windows
+from convnet_benchmarks.nets.engine.kernels.kernel import Kernel
+from convnet_benchmarks.nets.engine.kernels.matrix_product import MatrixProduct
+from convnet_benchmarks.nets.engine.memory import Memory
+from convnet_benchmarks.nets.engine.shapes import (
+    ConvolutionShape,
+    column_pieces,
+    fresh_column_pieces,
+    inside,
+    pad_into,
+)
+from convnet_benchmarks.nets.engine.weights import CachedWeight
 
 _SUMMED_BYTES = 512 << 10  # of columns of the input gradient that compiled code adds up at a time
 

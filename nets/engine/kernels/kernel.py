@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from torch import Tensor
 
-from nets.engine.weights import CachedWeight
+from convnet_benchmarks.nets.engine.weights import CachedWeight
 
 
 class Kernel:

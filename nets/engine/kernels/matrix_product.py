@@ -6,13 +6,13 @@ The weight (out, in, kernel) is used as it is, as an (out, in * kernel) matrix, 
 import torch
 from torch import Tensor
 
-from nets.engine.kernels import onednn
-from nets.engine.kernels.compiled import few_rows
-from nets.engine.kernels.compiled import products as compiled_products
-from nets.engine.kernels.kernel import Kernel
-from nets.engine.memory import Memory
-from nets.engine.shapes import ConvolutionShape
-from nets.engine.weights import CachedWeight
+from convnet_benchmarks.nets.engine.kernels import onednn
+from convnet_benchmarks.nets.engine.kernels.compiled import few_rows
+from convnet_benchmarks.nets.engine.kernels.compiled import products as compiled_products
+from convnet_benchmarks.nets.engine.kernels.kernel import Kernel
+from convnet_benchmarks.nets.engine.memory import Memory
+from convnet_benchmarks.nets.engine.shapes import ConvolutionShape
+from convnet_benchmarks.nets.engine.weights import CachedWeight
 
 
 class MatrixProduct(Kernel):

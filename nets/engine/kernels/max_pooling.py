@@ -5,7 +5,7 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor, nn
 
-from nets.pair import pair
+from convnet_benchmarks.nets.pair import pair
 
 aten = torch.ops.aten
 

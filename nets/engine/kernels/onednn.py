@@ -4,10 +4,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from nets.engine.kernels.kernel import Kernel
-from nets.engine.memory import Memory
-from nets.engine.shapes import ConvolutionShape, runs
-from nets.engine.weights import CachedWeight
+from convnet_benchmarks.nets.engine.kernels.kernel import Kernel
+from convnet_benchmarks.nets.engine.memory import Memory
+from convnet_benchmarks.nets.engine.shapes import ConvolutionShape, runs
+from convnet_benchmarks.nets.engine.weights import CachedWeight
 
 # Results come in fresh memory: small enough for the allocator to reuse instead of mapping it anew.
 _RESULT_BYTES = 8 << 20

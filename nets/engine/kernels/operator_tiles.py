@@ -9,16 +9,16 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
-from nets.engine.kernels.tile_transforms import Pair, TileTransforms
-from nets.engine.kernels.tiles import Piece, TileGrid
-from nets.engine.shapes import even_share, inside, pad_into, pieces, runs, shifted, take
+from convnet_benchmarks.nets.engine.kernels.tile_transforms import Pair, TileTransforms
+from convnet_benchmarks.nets.engine.kernels.tiles import Piece, TileGrid
+from convnet_benchmarks.nets.engine.shapes import even_share, inside, pad_into, pieces, runs, shifted, take
 
 STEP_BYTES = 6 << 20  # transformed tiles of a step
 WEIGHT_BYTES = 4 << 20  # transformed weight gradient of a step
 
 
 class OperatorTiles:
-    """See :class:`nets.engine.kernels.tiles.Tiles`.
+    """See ``Tiles`` in ``nets/engine/kernels/tiles.py``.
 
     ``room`` is: the tiles of a step; what is between the stages of its transforms; its padded images.
     """

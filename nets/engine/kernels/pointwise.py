@@ -4,9 +4,9 @@ else by PyTorch's operators."""
 import torch
 from torch import Tensor
 
-from nets.engine.kernels.compiled import images
-from nets.engine.kernels.compiled.library import NotCompiled
-from nets.engine.values import Value, to_images
+from convnet_benchmarks.nets.engine.kernels.compiled import images
+from convnet_benchmarks.nets.engine.kernels.compiled.library import NotCompiled
+from convnet_benchmarks.nets.engine.values import Value, to_images
 
 
 def copy(value: Value, source: Tensor, target: Tensor) -> None:

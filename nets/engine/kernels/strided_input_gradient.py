@@ -11,14 +11,14 @@ channels of a single one, with few channels in (a first layer's) growing to s * 
 
 from torch import Tensor
 
-from nets.engine.kernels.compiled import windows
-from nets.engine.kernels.compiled.library import NotCompiled
-from nets.engine.kernels.im2col_gemm import Im2colGemm
-from nets.engine.kernels.kernel import Kernel
-from nets.engine.kernels.onednn import DirectConvolution
-from nets.engine.memory import Memory
-from nets.engine.shapes import ConvolutionShape
-from nets.engine.weights import CachedWeight
+from convnet_benchmarks.nets.engine.kernels.compiled import windows
+from convnet_benchmarks.nets.engine.kernels.compiled.library import NotCompiled
+from convnet_benchmarks.nets.engine.kernels.im2col_gemm import Im2colGemm
+from convnet_benchmarks.nets.engine.kernels.kernel import Kernel
+from convnet_benchmarks.nets.engine.kernels.onednn import DirectConvolution
+from convnet_benchmarks.nets.engine.memory import Memory
+from convnet_benchmarks.nets.engine.shapes import ConvolutionShape
+from convnet_benchmarks.nets.engine.weights import CachedWeight
 
 
 class StridedInputGradient(Kernel):

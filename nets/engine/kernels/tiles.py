@@ -7,8 +7,8 @@ from typing import Protocol
 
 from torch import Tensor
 
-from nets.engine.kernels.tile_transforms import Pair, TileTransforms
-from nets.engine.shapes import ConvolutionShape
+from convnet_benchmarks.nets.engine.kernels.tile_transforms import Pair, TileTransforms
+from convnet_benchmarks.nets.engine.shapes import ConvolutionShape
 
 Piece = tuple[slice, slice]  # images and rows of tiles
 

@@ -6,13 +6,13 @@ as it needs it.
 
 from torch import Tensor
 
-from nets.engine.kernels.compiled import products
-from nets.engine.kernels.compiled.images import copy_images
-from nets.engine.kernels.compiled.products import Windows
-from nets.engine.kernels.kernel import Kernel
-from nets.engine.memory import Memory
-from nets.engine.shapes import ConvolutionShape, inside
-from nets.engine.weights import CachedWeight
+from convnet_benchmarks.nets.engine.kernels.compiled import products
+from convnet_benchmarks.nets.engine.kernels.compiled.images import copy_images
+from convnet_benchmarks.nets.engine.kernels.compiled.products import Windows
+from convnet_benchmarks.nets.engine.kernels.kernel import Kernel
+from convnet_benchmarks.nets.engine.memory import Memory
+from convnet_benchmarks.nets.engine.shapes import ConvolutionShape, inside
+from convnet_benchmarks.nets.engine.weights import CachedWeight
 
 
 class WindowedProduct(Kernel):

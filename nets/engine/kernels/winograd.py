@@ -11,8 +11,13 @@ from functools import cache
 import numpy as np
 import torch
 
-from nets.engine.kernels.tile_transforms import AxisMatrices, Pair, TileTransforms, along_axes
-from nets.pair import pair
+from convnet_benchmarks.nets.engine.kernels.tile_transforms import (
+    AxisMatrices,
+    Pair,
+    TileTransforms,
+    along_axes,
+)
+from convnet_benchmarks.nets.pair import pair
 
 # Finite interpolation points by input tile; infinity is always one more. Few-bit fractions around 1 keep the
 # powers, and with them the rounding errors, small: the integers of the textbooks lose three times as much.

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from nets.engine.kernels import pointwise
-from nets.engine.layers.layer import Layer
-from nets.engine.trace import Operation, Slot
-from nets.engine.values import Value
+from convnet_benchmarks.nets.engine.kernels import pointwise
+from convnet_benchmarks.nets.engine.layers.layer import Layer
+from convnet_benchmarks.nets.engine.trace import Operation, Slot
+from convnet_benchmarks.nets.engine.values import Value
 
 _FUNCTIONS = {torch.add, operator.add, Tensor.add}
 

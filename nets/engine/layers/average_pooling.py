@@ -5,13 +5,13 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from nets.engine.kernels.compiled.averages import Averaging, CompiledAverages
-from nets.engine.kernels.compiled.library import NotCompiled
-from nets.engine.layers.layer import Layer
-from nets.engine.memory import Memory
-from nets.engine.trace import Operation
-from nets.engine.values import Value
-from nets.pair import pair
+from convnet_benchmarks.nets.engine.kernels.compiled.averages import Averaging, CompiledAverages
+from convnet_benchmarks.nets.engine.kernels.compiled.library import NotCompiled
+from convnet_benchmarks.nets.engine.layers.layer import Layer
+from convnet_benchmarks.nets.engine.memory import Memory
+from convnet_benchmarks.nets.engine.trace import Operation
+from convnet_benchmarks.nets.engine.values import Value
+from convnet_benchmarks.nets.pair import pair
 
 aten = torch.ops.aten
 

@@ -6,13 +6,13 @@ from typing import Any
 from torch import Tensor, nn
 from torch.nn import Parameter
 
-from nets.engine.kernels import pointwise
-from nets.engine.kernels.batch_norm import Running
-from nets.engine.kernels.compiled.batch_norm import batch_norm
-from nets.engine.layers.layer import Layer, gradient_of
-from nets.engine.memory import Memory
-from nets.engine.trace import Operation
-from nets.engine.values import Value
+from convnet_benchmarks.nets.engine.kernels import pointwise
+from convnet_benchmarks.nets.engine.kernels.batch_norm import Running
+from convnet_benchmarks.nets.engine.kernels.compiled.batch_norm import batch_norm
+from convnet_benchmarks.nets.engine.layers.layer import Layer, gradient_of
+from convnet_benchmarks.nets.engine.memory import Memory
+from convnet_benchmarks.nets.engine.trace import Operation
+from convnet_benchmarks.nets.engine.values import Value
 
 
 class BatchNorm(Layer):

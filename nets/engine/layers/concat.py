@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from nets.engine.kernels import pointwise
-from nets.engine.layers.layer import Layer
-from nets.engine.memory import Memory
-from nets.engine.trace import Operation
-from nets.engine.values import Value
+from convnet_benchmarks.nets.engine.kernels import pointwise
+from convnet_benchmarks.nets.engine.layers.layer import Layer
+from convnet_benchmarks.nets.engine.memory import Memory
+from convnet_benchmarks.nets.engine.trace import Operation
+from convnet_benchmarks.nets.engine.values import Value
 
 _FUNCTIONS = {torch.cat, torch.concat, torch.concatenate}
 

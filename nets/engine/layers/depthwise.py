@@ -6,14 +6,14 @@ from typing import Any
 
 from torch import nn
 
-from nets.engine.kernels.compiled.depthwise import depthwise
-from nets.engine.kernels.depthwise import DepthwiseGeometry
-from nets.engine.kernels.pointwise import add_channel_sums
-from nets.engine.layers.folding_layer import FoldingLayer, usable
-from nets.engine.memory import Memory
-from nets.engine.trace import Operation
-from nets.engine.values import Value, to_images
-from nets.pair import pair
+from convnet_benchmarks.nets.engine.kernels.compiled.depthwise import depthwise
+from convnet_benchmarks.nets.engine.kernels.depthwise import DepthwiseGeometry
+from convnet_benchmarks.nets.engine.kernels.pointwise import add_channel_sums
+from convnet_benchmarks.nets.engine.layers.folding_layer import FoldingLayer, usable
+from convnet_benchmarks.nets.engine.memory import Memory
+from convnet_benchmarks.nets.engine.trace import Operation
+from convnet_benchmarks.nets.engine.values import Value, to_images
+from convnet_benchmarks.nets.pair import pair
 
 
 class DepthwiseConvolution(FoldingLayer):

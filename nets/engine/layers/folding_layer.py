@@ -6,12 +6,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import Parameter
 
-from nets.engine.choice.selection import Selection
-from nets.engine.folding import FoldedNorm
-from nets.engine.layers.layer import Layer, gradient_of
-from nets.engine.memory import Memory
-from nets.engine.trace import Operation
-from nets.engine.values import Value
+from convnet_benchmarks.nets.engine.choice.selection import Selection
+from convnet_benchmarks.nets.engine.folding import FoldedNorm
+from convnet_benchmarks.nets.engine.layers.layer import Layer, gradient_of
+from convnet_benchmarks.nets.engine.memory import Memory
+from convnet_benchmarks.nets.engine.trace import Operation
+from convnet_benchmarks.nets.engine.values import Value
 
 
 class FoldingLayer(Layer):

@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 from torch import Tensor, nn
 from torch.nn import Parameter
 
-from nets.engine.choice.selection import Selection
-from nets.engine.memory import Memory
-from nets.engine.report import LayerReport
-from nets.engine.trace import Operation
-from nets.engine.values import Value
-from nets.phases import WEIGHT_GRADIENT
+from convnet_benchmarks.nets.engine.choice.selection import Selection
+from convnet_benchmarks.nets.engine.memory import Memory
+from convnet_benchmarks.nets.engine.report import LayerReport
+from convnet_benchmarks.nets.engine.trace import Operation
+from convnet_benchmarks.nets.engine.values import Value
+from convnet_benchmarks.nets.phases import WEIGHT_GRADIENT
 
 
 class Layer:

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import torch
 from torch import nn
 
-from nets.engine.layers.layer import Layer
-from nets.engine.memory import Memory
-from nets.engine.trace import Operation
-from nets.engine.values import Value
+from convnet_benchmarks.nets.engine.layers.layer import Layer
+from convnet_benchmarks.nets.engine.memory import Memory
+from convnet_benchmarks.nets.engine.trace import Operation
+from convnet_benchmarks.nets.engine.values import Value
 
 aten = torch.ops.aten
 

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import torch
 from torch import nn
 
-from nets.engine.kernels.compiled.pooling import max_pooling
-from nets.engine.layers.layer import Layer
-from nets.engine.memory import Memory
-from nets.engine.trace import Operation
-from nets.engine.values import Value, to_images
+from convnet_benchmarks.nets.engine.kernels.compiled.pooling import max_pooling
+from convnet_benchmarks.nets.engine.layers.layer import Layer
+from convnet_benchmarks.nets.engine.memory import Memory
+from convnet_benchmarks.nets.engine.trace import Operation
+from convnet_benchmarks.nets.engine.values import Value, to_images
 
 
 class MaxPool2d(Layer):

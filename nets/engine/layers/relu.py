@@ -6,9 +6,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from nets.engine.layers.layer import Layer
-from nets.engine.trace import Operation
-from nets.engine.values import Value
+from convnet_benchmarks.nets.engine.layers.layer import Layer
+from convnet_benchmarks.nets.engine.trace import Operation
+from convnet_benchmarks.nets.engine.values import Value
 
 _FUNCTIONS = {F.relu, torch.relu, Tensor.relu}
 

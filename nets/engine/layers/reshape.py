@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from nets.engine.layers.layer import Layer
-from nets.engine.trace import Operation
-from nets.engine.values import Value
+from convnet_benchmarks.nets.engine.layers.layer import Layer
+from convnet_benchmarks.nets.engine.trace import Operation
+from convnet_benchmarks.nets.engine.values import Value
 
 
 class Reshape(Layer):

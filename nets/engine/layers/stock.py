@@ -8,14 +8,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn import Parameter
 
-from nets.channels_last import contiguous, is_unsafe
-from nets.engine.layers.layer import Layer, gradient_of
-from nets.engine.memory import Memory
-from nets.engine.trace import Operation, Slot, map_leaves
-from nets.engine.values import Value
-from nets.graph import parameter_gradients
-from nets.pair import pair
-from nets.phases import WEIGHT_GRADIENT
+from convnet_benchmarks.nets.channels_last import contiguous, is_unsafe
+from convnet_benchmarks.nets.engine.layers.layer import Layer, gradient_of
+from convnet_benchmarks.nets.engine.memory import Memory
+from convnet_benchmarks.nets.engine.trace import Operation, Slot, map_leaves
+from convnet_benchmarks.nets.engine.values import Value
+from convnet_benchmarks.nets.graph import parameter_gradients
+from convnet_benchmarks.nets.pair import pair
+from convnet_benchmarks.nets.phases import WEIGHT_GRADIENT
 
 _CONVOLUTIONS: dict[Any, tuple[str, ...]] = {
     **dict.fromkeys((F.conv2d, torch.conv2d), ("stride", "padding", "dilation")),

@@ -9,15 +9,15 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn import Parameter
 
-from nets.engine.choice.selection import Kernels, Selection
-from nets.engine.kernels.pointwise import add_channel_sums
-from nets.engine.layers.folding_layer import FoldingLayer, usable
-from nets.engine.memory import Memory
-from nets.engine.shapes import ConvolutionShape
-from nets.engine.trace import Operation, Slot
-from nets.engine.values import Value, to_images
-from nets.pair import pair
-from nets.phases import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
+from convnet_benchmarks.nets.engine.choice.selection import Kernels, Selection
+from convnet_benchmarks.nets.engine.kernels.pointwise import add_channel_sums
+from convnet_benchmarks.nets.engine.layers.folding_layer import FoldingLayer, usable
+from convnet_benchmarks.nets.engine.memory import Memory
+from convnet_benchmarks.nets.engine.shapes import ConvolutionShape
+from convnet_benchmarks.nets.engine.trace import Operation, Slot
+from convnet_benchmarks.nets.engine.values import Value, to_images
+from convnet_benchmarks.nets.pair import pair
+from convnet_benchmarks.nets.phases import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
 
 
 class WeightedLayer(FoldingLayer):

@@ -8,7 +8,7 @@ import torch
 import triton
 from torch import Tensor
 
-from nets.gpu_engine.kernels import implicit_gemm
+from convnet_benchmarks.nets.gpu_engine.kernels import implicit_gemm
 
 _PIECE = 2048  # elements that one program copies
 _MOST_CHANNELS = 128  # of these

@@ -8,10 +8,16 @@ import torch
 import triton
 from torch import Tensor
 
-from nets.gpu_engine.kernels import implicit_gemm
-from nets.gpu_engine.kernels.operands import Operand, images, padded_channels, start, weights
-from nets.gpu_engine.kernels.tiles import Tile, in_halves, in_tf32x3, parts
-from nets.gpu_engine.shape import Convolution
+from convnet_benchmarks.nets.gpu_engine.kernels import implicit_gemm
+from convnet_benchmarks.nets.gpu_engine.kernels.operands import (
+    Operand,
+    images,
+    padded_channels,
+    start,
+    weights,
+)
+from convnet_benchmarks.nets.gpu_engine.kernels.tiles import Tile, in_halves, in_tf32x3, parts
+from convnet_benchmarks.nets.gpu_engine.shape import Convolution
 
 _LARGEST = 2**31 - 2**20  # elements: offsets are 32 bits
 

@@ -6,8 +6,8 @@ from functools import cache
 
 import torch
 
-from nets.gpu_engine.shape import Convolution
-from nets.phases import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
+from convnet_benchmarks.nets.gpu_engine.shape import Convolution
+from convnet_benchmarks.nets.phases import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
 
 # Of an H200, measured with 128x128x64 in halves: microseconds of a step of a program, and to begin and end
 # one; to begin and end the kernel that adds parts up; bytes per microsecond.

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.gpu import figures, journal, publish, tables
 from convnet_benchmarks import history
 from convnet_benchmarks.errors import UserError
-from nets.phases import PHASES
+from convnet_benchmarks.nets.phases import PHASES
 from tests.helpers.made_results import benchmark
 from tests.helpers.places import ROOT
 

@@ -16,9 +16,9 @@ from convnet_benchmarks.commands.accuracy.agreement import compare
 from convnet_benchmarks.commands.accuracy.examples import check_labels
 from convnet_benchmarks.commands.accuracy.image_folder import Preprocessing
 from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.nets import registry
 from convnet_benchmarks.options.nets import find_net
 from convnet_benchmarks.progress import Progress
-from nets import registry
 from tests.helpers.commands import run_python
 
 COMMAND = ("-m", "convnet_benchmarks", "accuracy", "--threads", "1")

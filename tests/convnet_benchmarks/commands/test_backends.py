@@ -13,12 +13,12 @@ from convnet_benchmarks.commands import backends
 from convnet_benchmarks.commands.backends.run import Sitting, compare, output_difference
 from convnet_benchmarks.commands.backends.tables import details_table
 from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.nets import registry
+from convnet_benchmarks.nets.batch_norm_statistics import set_running_statistics
 from convnet_benchmarks.points.file import read_points
 from convnet_benchmarks.points.point import Point
 from convnet_benchmarks.timing.verdicts import FASTER, SAME, SLOWER, UNSURE, speed_up, verdict
 from convnet_benchmarks.workload.variants import find
-from nets import registry
-from nets.batch_norm_statistics import set_running_statistics
 from tests.helpers import made_results
 from tests.helpers.commands import run_python
 from tests.helpers.gpu import sized

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
+from convnet_benchmarks.nets.registry import NETS, build
 from lua_compat import t7
 from lua_compat.conversion import to_torch
-from nets.registry import NETS, build
 from tests.convnet_benchmarks.commands.crosscheck.test_result_files import T7
 from tests.helpers.commands import run_python
 from tests.helpers.crosscheck_files import LOGS, Command

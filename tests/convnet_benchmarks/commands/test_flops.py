@@ -21,11 +21,11 @@ from convnet_benchmarks.commands.flops.roofline import LayerPoint, Roofs, layer_
 from convnet_benchmarks.commands.flops.show import roofline_table
 from convnet_benchmarks.commands.flops.slope import measure_slope, repeated
 from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.nets import registry
 from convnet_benchmarks.points.point import Point
 from convnet_benchmarks.timing.loops import HostClock, Settling
 from convnet_benchmarks.workload.operations.counting import OUTSIDE, count_forward, count_phases
 from convnet_benchmarks.workload.operations.formulas import Operations
-from nets import registry
 from tests.helpers.commands import run_python
 
 COMMAND = ("-m", "convnet_benchmarks", "flops")

@@ -19,13 +19,13 @@ from convnet_benchmarks.commands.sweep.largest_batch import TOLERANCE, find_larg
 from convnet_benchmarks.commands.sweep.per_net import describe_nets
 from convnet_benchmarks.commands.sweep.tables import sweep_tables
 from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.nets import registry
+from convnet_benchmarks.nets.net import Net
 from convnet_benchmarks.points import measure as point_measurement
 from convnet_benchmarks.points.file import read_points
 from convnet_benchmarks.points.point import Point
 from convnet_benchmarks.points.under_load import measure_scenario
 from convnet_benchmarks.timing.loops import Settling
-from nets import registry
-from nets.net import Net
 from tests.helpers import made_results
 from tests.helpers.commands import run_python, started_python
 from tests.helpers.gpu import sized

@@ -88,7 +88,7 @@ def test_the_accuracy_table_has_its_34_rows(sources: list[Source]) -> None:
 
 
 def test_parameters_are_those_of_the_nets_here(sources: list[Source]) -> None:
-    from nets import registry
+    from convnet_benchmarks.nets import registry
 
     (mxnet,) = [source for source in sources if source.title.startswith("MXNet 1.3")]
     published = {one.net: one.value for one in mxnet.measurements if one.quantity == "parameters"}

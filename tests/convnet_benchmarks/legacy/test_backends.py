@@ -7,21 +7,20 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-import nets.engine
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.legacy import backends
 from convnet_benchmarks.legacy.options import BenchmarkOptions, parse
 from convnet_benchmarks.legacy.request import Request
 from convnet_benchmarks.legacy.script import opened_for
 from convnet_benchmarks.legacy.workload import Workload
+from convnet_benchmarks.nets import engine, registry
+from convnet_benchmarks.nets.cudnn import MOST_TRIED, MOST_TRIED_THOROUGHLY
+from convnet_benchmarks.nets.net import Net
+from convnet_benchmarks.nets.phases import AutogradPhases
 from convnet_benchmarks.progress import Progress
 from convnet_benchmarks.workload.backends import BACKENDS, LEGACY_BACKENDS, Backend
 from convnet_benchmarks.workload.kernels import Opened, recorded_kernels
 from convnet_benchmarks.workload.ran import ran_on
-from nets import registry
-from nets.cudnn import MOST_TRIED, MOST_TRIED_THOROUGHLY
-from nets.net import Net
-from nets.phases import AutogradPhases
 
 
 def chosen(*arguments: str) -> Backend:
@@ -123,7 +122,7 @@ def test_ccn2s_constraints(net: str, shape: tuple[int, ...], message: str) -> No
 def test_backend_names_have_one_home() -> None:
     """Those of the engine, and so of --backend, are the names that convnet_benchmarks lists."""
     from_engine = {name for name, backend in BACKENDS.items() if backend.engine == name}
-    assert from_engine | {"stock"} == set(nets.engine.BACKENDS) == set(LEGACY_BACKENDS)
+    assert from_engine | {"stock"} == set(engine.BACKENDS) == set(LEGACY_BACKENDS)
     assert chosen("-cuda", "true") is not BACKENDS["mm"] and chosen("-cuda", "true").devices == ("cuda",)
 
 

@@ -11,6 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.nets import registry
+from convnet_benchmarks.nets.net import Net
 from convnet_benchmarks.points import measure as point_measurement
 from convnet_benchmarks.points import workload as point_workload
 from convnet_benchmarks.points.point import Point
@@ -18,8 +20,6 @@ from convnet_benchmarks.points.process import PointWorker, WorkerEndedError, des
 from convnet_benchmarks.timing.loops import Settling
 from convnet_benchmarks.timing.statistics import percentile
 from convnet_benchmarks.workload.backends import BACKENDS
-from nets import registry
-from nets.net import Net
 from tests.helpers.commands import run_python
 from tests.helpers.gpu import sized
 

@@ -6,6 +6,8 @@ import json
 import pytest
 from torch import nn
 
+from convnet_benchmarks.nets import registry
+from convnet_benchmarks.nets.net import Net
 from convnet_benchmarks.points.point import Point
 from convnet_benchmarks.points.scenario import Scenario
 from convnet_benchmarks.points.under_load import (
@@ -14,8 +16,6 @@ from convnet_benchmarks.points.under_load import (
     single_stream,
     summary_of_mean,
 )
-from nets import registry
-from nets.net import Net
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.nets import registry
 from convnet_benchmarks.results.load import load
 from convnet_benchmarks.results.runs import load_runs
 from convnet_benchmarks.workload.ran import Ran, ran_on
-from nets import registry
 from tests.helpers import made_results
 
 # Unlike anything that the rest of the made files says.

@@ -8,13 +8,13 @@ from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.legacy.options import BenchmarkOptions
 from convnet_benchmarks.legacy.request import resolve
 from convnet_benchmarks.legacy.workload import prepare
+from convnet_benchmarks.nets import registry
+from convnet_benchmarks.nets.net import Net
 from convnet_benchmarks.options.nets import find_net
 from convnet_benchmarks.options.types import input_size
 from convnet_benchmarks.points.point import Point
 from convnet_benchmarks.points.workload import open_point
 from convnet_benchmarks.workload.inputs import meta_batch, sample_batch
-from nets import registry
-from nets.net import Net
 
 
 def images() -> nn.Module:

@@ -31,7 +31,7 @@ def test_the_fitting_batch_fits_and_one_more_does_not() -> None:
     assert fixed + batch * sample <= capacity < fixed + (batch + 1) * sample
 
 
-@pytest.mark.parametrize("place", ["convnet_benchmarks.legacy.script.prepare", "nets.engine.compile"])
+@pytest.mark.parametrize("place", ["legacy.script.prepare", "convnet_benchmarks.nets.engine.compile"])
 def test_running_out_anywhere_is_one_line_and_exit_3(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, place: str
 ) -> None:
@@ -40,7 +40,7 @@ def test_running_out_anywhere_is_one_line_and_exit_3(
     def refuse(*_: object, **__: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(place, refuse)
+    monkeypatch.setattr(f"convnet_benchmarks.{place}", refuse)
     arguments = ["--net", "googlenet", "-batch_size", "6", "--json", str(tmp_path / "r.json")]
     assert benchmark.command(arguments) == 3
     message = capsys.readouterr().err
@@ -54,7 +54,7 @@ def test_running_out_in_a_phase_keeps_what_was_measured(
     import json
 
     from convnet_benchmarks.commands import benchmark
-    from nets.engine import EnginePhases
+    from convnet_benchmarks.nets.engine import EnginePhases
 
     def refuse(*_: object) -> None:
         raise RuntimeError("DefaultCPUAllocator: can't allocate memory")

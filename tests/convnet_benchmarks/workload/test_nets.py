@@ -10,12 +10,12 @@ import torch
 from torch import nn
 
 from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.nets import registry
 from convnet_benchmarks.points.measure import measure
 from convnet_benchmarks.points.point import Point
 from convnet_benchmarks.timing.loops import Settling
 from convnet_benchmarks.workload import nets as named_nets
 from convnet_benchmarks.workload.author_errors import author_error
-from nets import registry
 from tests.helpers.commands import Finished, run_python
 from tests.helpers.places import GOLDEN, ROOT
 

@@ -11,10 +11,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from convnet_benchmarks.nets.modules.torch7 import Concat, View
 from lua_compat import t7
 from lua_compat.conversion import ConversionError, from_torch, to_torch
 from lua_compat.torch_modules.tables import CAddTable
-from nets.modules.torch7 import Concat, View
 from tests.helpers.places import GOLDEN
 from tests.helpers.torch_values import tensors_of, value_of
 

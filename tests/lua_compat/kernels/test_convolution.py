@@ -7,13 +7,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from convnet_benchmarks.nets.engine import shapes
+from convnet_benchmarks.nets.engine.shapes import ConvolutionShape
+from convnet_benchmarks.nets.phases import FORWARD, INPUT_GRADIENT, PHASES
 from lua_compat.kernels import all_kernels
 from lua_compat.kernels.nn.convolution import im2col
 from lua_compat.kernels.workspace import Workspace
 from lua_compat.runtime.state import Runtime
-from nets.engine import shapes
-from nets.engine.shapes import ConvolutionShape
-from nets.phases import FORWARD, INPUT_GRADIENT, PHASES
 
 TOLERANCE = {torch.float32: 2e-5, torch.float64: 1e-12}
 

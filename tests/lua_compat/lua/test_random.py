@@ -1,4 +1,4 @@
-"""Torch7's distributions in Lua against those of nets.torch7.random, to the last bit."""
+"""Torch7's distributions in Lua against those of convnet_benchmarks.nets.torch7.random, to the last bit."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from convnet_benchmarks.nets.torch7.random import Generator
 from lua_compat import run, t7
 from lua_compat.runtime.state import Runtime
-from nets.torch7.random import Generator
 
 N = 1001  # more than a block of the generator, and odd: a normal number waits
 

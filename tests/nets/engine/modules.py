@@ -7,10 +7,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from nets.engine import EnginePhases, compile
-from nets.modules.torch7 import Concat, View
-from nets.net import Net
-from nets.registry import on_meta
+from convnet_benchmarks.nets.engine import EnginePhases, compile
+from convnet_benchmarks.nets.modules.torch7 import Concat, View
+from convnet_benchmarks.nets.net import Net
+from convnet_benchmarks.nets.registry import on_meta
 
 
 def largest_error(found: Tensor | None, exact: Tensor | None) -> float:

@@ -24,10 +24,10 @@ from unittest import mock
 import torch
 from torch import Tensor, nn
 
-from nets.engine import BACKENDS, EnginePhases, compile
-from nets.engine.choice.tuning import Tuner
-from nets.engine.memory import Memory
-from nets.phases import FORWARD, INPUT_GRADIENT
+from convnet_benchmarks.nets.engine import BACKENDS, EnginePhases, compile
+from convnet_benchmarks.nets.engine.choice.tuning import Tuner
+from convnet_benchmarks.nets.engine.memory import Memory
+from convnet_benchmarks.nets.phases import FORWARD, INPUT_GRADIENT
 from tests.helpers.engine_conditions import WITH_AND_WITHOUT, c_compiler, threads
 from tests.nets.engine.modules import exact_results
 
@@ -314,7 +314,7 @@ def check_case(seed: int, runs: int = 3) -> None:
             threads(draw.choice((1, 1, 1, 1, 2, 3))),
             guard_pages(draw),
             mock.patch.object(Tuner, "choose", choose),
-            mock.patch("nets.engine.compilation.compile_ahead", lambda *_: ()),
+            mock.patch("convnet_benchmarks.nets.engine.compilation.compile_ahead", lambda *_: ()),
             compile(module, case.shape, backend, case.dtype, inference=inference) as phases,
         ):
             names = [layer.algorithms for layer in phases.report().layers]

@@ -7,9 +7,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from nets.engine import compile
-from nets.engine.kernels.compiled import products
-from nets.engine.kernels.compiled.averages import Averaging, CompiledAverages
+from convnet_benchmarks.nets.engine import compile
+from convnet_benchmarks.nets.engine.kernels.compiled import products
+from convnet_benchmarks.nets.engine.kernels.compiled.averages import Averaging, CompiledAverages
 from tests.helpers.engine_conditions import WITH_AND_WITHOUT, c_compiler, needs_compiler, threads
 from tests.nets.engine.modules import check
 from tests.nets.engine.test_compiled_layers import beside, sliced

@@ -17,21 +17,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from nets.engine import compile
-from nets.engine.choice.algorithms import candidates
-from nets.engine.kernels.bilinear import BilinearConvolution
-from nets.engine.kernels.compiled import ahead, caches, library
-from nets.engine.kernels.compiled import products as compiled_products
-from nets.engine.kernels.compiled.library import NotCompiled
-from nets.engine.kernels.compiled.tiles import CompiledTiles
-from nets.engine.kernels.fft_convolution import fft
-from nets.engine.kernels.operator_tiles import OperatorTiles
-from nets.engine.kernels.tiles import TileGrid
-from nets.engine.kernels.winograd import winograd
-from nets.engine.memory import Memory
-from nets.engine.shapes import ConvolutionShape
-from nets.engine.user_cache import replace_whole, user_cache
-from nets.phases import WEIGHT_GRADIENT
+from convnet_benchmarks.nets.engine import compile
+from convnet_benchmarks.nets.engine.choice.algorithms import candidates
+from convnet_benchmarks.nets.engine.kernels.bilinear import BilinearConvolution
+from convnet_benchmarks.nets.engine.kernels.compiled import ahead, caches, library
+from convnet_benchmarks.nets.engine.kernels.compiled import products as compiled_products
+from convnet_benchmarks.nets.engine.kernels.compiled.library import NotCompiled
+from convnet_benchmarks.nets.engine.kernels.compiled.tiles import CompiledTiles
+from convnet_benchmarks.nets.engine.kernels.fft_convolution import fft
+from convnet_benchmarks.nets.engine.kernels.operator_tiles import OperatorTiles
+from convnet_benchmarks.nets.engine.kernels.tiles import TileGrid
+from convnet_benchmarks.nets.engine.kernels.winograd import winograd
+from convnet_benchmarks.nets.engine.memory import Memory
+from convnet_benchmarks.nets.engine.shapes import ConvolutionShape
+from convnet_benchmarks.nets.engine.user_cache import replace_whole, user_cache
+from convnet_benchmarks.nets.phases import WEIGHT_GRADIENT
 from tests.helpers.engine_conditions import NO_COMPILER, c_compiler, needs_compiler, threads
 
 

@@ -10,14 +10,19 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from nets.engine import compile
-from nets.engine.kernels.batch_norm import OperatorBatchNorm, Running
-from nets.engine.kernels.compiled.batch_norm import CompiledBatchNorm, batch_norm
-from nets.engine.kernels.compiled.images import add_channel_sums, add_images, copy_images, mask_images
-from nets.engine.kernels.compiled.library import ARITHMETIC, NotCompiled
-from nets.engine.kernels.compiled.pooling import CompiledMaxPooling
-from nets.engine.kernels.max_pooling import Window
-from nets.modules.torch7 import Concat
+from convnet_benchmarks.nets.engine import compile
+from convnet_benchmarks.nets.engine.kernels.batch_norm import OperatorBatchNorm, Running
+from convnet_benchmarks.nets.engine.kernels.compiled.batch_norm import CompiledBatchNorm, batch_norm
+from convnet_benchmarks.nets.engine.kernels.compiled.images import (
+    add_channel_sums,
+    add_images,
+    copy_images,
+    mask_images,
+)
+from convnet_benchmarks.nets.engine.kernels.compiled.library import ARITHMETIC, NotCompiled
+from convnet_benchmarks.nets.engine.kernels.compiled.pooling import CompiledMaxPooling
+from convnet_benchmarks.nets.engine.kernels.max_pooling import Window
+from convnet_benchmarks.nets.modules.torch7 import Concat
 from tests.helpers.engine_conditions import NO_COMPILER, c_compiler, needs_compiler, threads
 from tests.nets.engine.modules import check, largest_error
 
@@ -202,7 +207,9 @@ def test_gradients_of_max_pooling_that_are_stored_past_the_caches(
     pooling = CompiledMaxPooling(Window((3, 3), (2, 1), (1, 1), (1, 1), False), (9, 10), (5, 10), dtype)
     found = []
     for size in (1 << 40, 0):
-        monkeypatch.setattr("nets.engine.kernels.compiled.caches.second_cache", lambda size=size: size)
+        monkeypatch.setattr(
+            "convnet_benchmarks.nets.engine.kernels.compiled.caches.second_cache", lambda size=size: size
+        )
         out = torch.empty(2, 5, 10, channels, dtype=dtype)
         places = torch.empty(out.shape, dtype=torch.uint8)
         made = torch.full((2, 9, 10, 96), 7.0, dtype=dtype)
@@ -322,7 +329,9 @@ def test_results_that_are_stored_past_the_caches(
     kernel = CompiledBatchNorm(channels, True, 1e-5, dtype)
     found = []
     for size in (1 << 40, 0):
-        monkeypatch.setattr("nets.engine.kernels.compiled.caches.second_cache", lambda size=size: size)
+        monkeypatch.setattr(
+            "convnet_benchmarks.nets.engine.kernels.compiled.caches.second_cache", lambda size=size: size
+        )
         made = torch.full((2, 3001, 80), 7.0, dtype=dtype)
         out, grad_in = made[:, :-1, :channels]
         with threads(count):

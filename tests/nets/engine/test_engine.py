@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from nets.engine import BACKENDS, compile
-from nets.modules.torch7 import Concat
-from nets.registry import NETS
+from convnet_benchmarks.nets.engine import BACKENDS, compile
+from convnet_benchmarks.nets.modules.torch7 import Concat
+from convnet_benchmarks.nets.registry import NETS
 from tests.nets.engine.modules import MODULES, Residual, check, exact_results, largest_error, run
 
 
@@ -161,7 +161,7 @@ def test_batch_norm_far_from_zero(
 ) -> None:
     """Means several deviations large; without compiled code, images normalised one at a time."""
     monkeypatch.setenv("CC", compiler)
-    monkeypatch.setattr("nets.engine.kernels.batch_norm._CACHED_BYTES", 1)
+    monkeypatch.setattr("convnet_benchmarks.nets.engine.kernels.batch_norm._CACHED_BYTES", 1)
     torch.manual_seed(0)
     module = nn.Sequential(nn.BatchNorm2d(6), nn.Conv2d(6, 6, 3, padding=1)).to(dtype)
     with torch.no_grad():

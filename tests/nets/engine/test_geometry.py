@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 import torch
 
-from nets.engine.choice.algorithms import candidates
-from nets.engine.kernels.compiled.averages import Averaging, CompiledAverages
-from nets.engine.kernels.compiled.depthwise import CompiledDepthwise
-from nets.engine.kernels.compiled.pooling import CompiledMaxPooling
-from nets.engine.kernels.depthwise import DepthwiseGeometry
-from nets.engine.kernels.max_pooling import Window
-from nets.engine.shapes import ConvolutionShape
-from nets.phases import FORWARD
+from convnet_benchmarks.nets.engine.choice.algorithms import candidates
+from convnet_benchmarks.nets.engine.kernels.compiled.averages import Averaging, CompiledAverages
+from convnet_benchmarks.nets.engine.kernels.compiled.depthwise import CompiledDepthwise
+from convnet_benchmarks.nets.engine.kernels.compiled.pooling import CompiledMaxPooling
+from convnet_benchmarks.nets.engine.kernels.depthwise import DepthwiseGeometry
+from convnet_benchmarks.nets.engine.kernels.max_pooling import Window
+from convnet_benchmarks.nets.engine.shapes import ConvolutionShape
+from convnet_benchmarks.nets.phases import FORWARD
 
 Sizes = tuple[Any, ...]  # of images and results, then kernel, stride, padding and dilation
 

@@ -9,14 +9,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from nets.engine import StaleWeightError, compile
-from nets.engine.choice.algorithms import candidates
-from nets.engine.kernels.compiled.depthwise import CompiledDepthwise
-from nets.engine.kernels.depthwise import DepthwiseGeometry, OperatorDepthwise
-from nets.engine.memory import Memory
-from nets.engine.shapes import ConvolutionShape
-from nets.modules.torch7 import Concat
-from nets.phases import FORWARD
+from convnet_benchmarks.nets.engine import StaleWeightError, compile
+from convnet_benchmarks.nets.engine.choice.algorithms import candidates
+from convnet_benchmarks.nets.engine.kernels.compiled.depthwise import CompiledDepthwise
+from convnet_benchmarks.nets.engine.kernels.depthwise import DepthwiseGeometry, OperatorDepthwise
+from convnet_benchmarks.nets.engine.memory import Memory
+from convnet_benchmarks.nets.engine.shapes import ConvolutionShape
+from convnet_benchmarks.nets.modules.torch7 import Concat
+from convnet_benchmarks.nets.phases import FORWARD
 from tests.helpers.engine_conditions import WITH_AND_WITHOUT, c_compiler, needs_compiler, threads
 from tests.nets.engine.modules import MODULES, Residual, check, largest_error
 from tests.nets.engine.test_compiled_layers import beside, sliced

@@ -11,18 +11,18 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from nets.engine.choice.algorithms import candidates, is_bilinear, linear_candidates
-from nets.engine.kernels.bilinear import BilinearConvolution
-from nets.engine.kernels.compiled import products as compiled_products
-from nets.engine.kernels.compiled import windows
-from nets.engine.kernels.fft_convolution import fft
-from nets.engine.kernels.kernel import Kernel
-from nets.engine.kernels.tile_transforms import Pair, TileMap, TileTransforms
-from nets.engine.kernels.winograd import LINE_TILES, OUTPUT_TILES, output_tiles, winograd
-from nets.engine.memory import Memory
-from nets.engine.shapes import ConvolutionShape, pieces
-from nets.engine.weights import StaleWeightError
-from nets.phases import FORWARD, INPUT_GRADIENT, PHASES, WEIGHT_GRADIENT
+from convnet_benchmarks.nets.engine.choice.algorithms import candidates, is_bilinear, linear_candidates
+from convnet_benchmarks.nets.engine.kernels.bilinear import BilinearConvolution
+from convnet_benchmarks.nets.engine.kernels.compiled import products as compiled_products
+from convnet_benchmarks.nets.engine.kernels.compiled import windows
+from convnet_benchmarks.nets.engine.kernels.fft_convolution import fft
+from convnet_benchmarks.nets.engine.kernels.kernel import Kernel
+from convnet_benchmarks.nets.engine.kernels.tile_transforms import Pair, TileMap, TileTransforms
+from convnet_benchmarks.nets.engine.kernels.winograd import LINE_TILES, OUTPUT_TILES, output_tiles, winograd
+from convnet_benchmarks.nets.engine.memory import Memory
+from convnet_benchmarks.nets.engine.shapes import ConvolutionShape, pieces
+from convnet_benchmarks.nets.engine.weights import StaleWeightError
+from convnet_benchmarks.nets.phases import FORWARD, INPUT_GRADIENT, PHASES, WEIGHT_GRADIENT
 from tests.helpers.engine_conditions import WITH_AND_WITHOUT, c_compiler, needs_compiler, threads
 
 # Largest error over the largest value, for the sizes drawn here.
@@ -148,11 +148,11 @@ def test_work_cut_into_small_pieces(
         "kernels.onednn._RESULT_BYTES",
         "kernels.onednn._ADDED_BYTES",
     ):
-        monkeypatch.setattr(f"nets.engine.{module}", piece_bytes)
-    monkeypatch.setattr("nets.engine.shapes._POSITIONS", 1)
-    monkeypatch.setattr("nets.engine.kernels.bilinear.TILES_PER_PIECE", 4)
-    monkeypatch.setattr("nets.engine.kernels.bilinear.PIECE_BYTES", 1)
-    monkeypatch.setattr("nets.engine.kernels.operator_tiles.STEP_BYTES", 50 * piece_bytes)
+        monkeypatch.setattr(f"convnet_benchmarks.nets.engine.{module}", piece_bytes)
+    monkeypatch.setattr("convnet_benchmarks.nets.engine.shapes._POSITIONS", 1)
+    monkeypatch.setattr("convnet_benchmarks.nets.engine.kernels.bilinear.TILES_PER_PIECE", 4)
+    monkeypatch.setattr("convnet_benchmarks.nets.engine.kernels.bilinear.PIECE_BYTES", 1)
+    monkeypatch.setattr("convnet_benchmarks.nets.engine.kernels.operator_tiles.STEP_BYTES", 50 * piece_bytes)
     for stride in ((1, 1), (2, 2)):
         shape = ConvolutionShape(batch, 3, 4, (11, 10), (3, 3), stride, (1, 0), torch.float64)
         reference = Reference(shape, seed=1)
@@ -172,7 +172,9 @@ def test_products_by_onednn_are_offered_for_many_channels(
     shape = ConvolutionShape(1, 130, 128, (6, 6), (3, 3), (1, 1), (1, 1), torch.float32)
     reference = Reference(shape, seed=6)
     if not packs:
-        monkeypatch.setattr("nets.engine.kernels.onednn.has_packed_linear", lambda dtype: False)
+        monkeypatch.setattr(
+            "convnet_benchmarks.nets.engine.kernels.onednn.has_packed_linear", lambda dtype: False
+        )
     library = "packed" if packs else "onednn"
     for phase in (FORWARD, INPUT_GRADIENT):
         made = {name: make for name, make in candidates(shape, phase).items() if "onednn" in name}
@@ -216,10 +218,10 @@ def test_packed_weights_follow_the_weight_and_can_be_checked() -> None:
 def test_the_weight_gradient_in_blocks_and_whole(
     few_tiles: float, product_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("nets.engine.kernels.bilinear.FEW_TILES", few_tiles)
-    monkeypatch.setattr("nets.engine.kernels.bilinear.PRODUCT_BYTES", product_bytes)
-    monkeypatch.setattr("nets.engine.kernels.bilinear.BLOCK_BYTES", 1)
-    monkeypatch.setattr("nets.engine.kernels.operator_tiles.WEIGHT_BYTES", 1)
+    monkeypatch.setattr("convnet_benchmarks.nets.engine.kernels.bilinear.FEW_TILES", few_tiles)
+    monkeypatch.setattr("convnet_benchmarks.nets.engine.kernels.bilinear.PRODUCT_BYTES", product_bytes)
+    monkeypatch.setattr("convnet_benchmarks.nets.engine.kernels.bilinear.BLOCK_BYTES", 1)
+    monkeypatch.setattr("convnet_benchmarks.nets.engine.kernels.operator_tiles.WEIGHT_BYTES", 1)
     shape = ConvolutionShape(2, 37, 20, (11, 10), (3, 3), (1, 1), (1, 0), torch.float64)
     reference = Reference(shape, seed=5)
     for transforms in (winograd(3), winograd(5), fft(4, 3)):

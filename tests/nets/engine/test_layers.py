@@ -6,13 +6,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from nets.engine import compile
-from nets.engine.layers.layer import Layer
-from nets.engine.recognise import LAYERS, recognise
-from nets.engine.trace import trace
-from nets.engine.values import Value
-from nets.modules.torch7 import Concat
-from nets.phases import AutogradPhases
+from convnet_benchmarks.nets.engine import compile
+from convnet_benchmarks.nets.engine.layers.layer import Layer
+from convnet_benchmarks.nets.engine.recognise import LAYERS, recognise
+from convnet_benchmarks.nets.engine.trace import trace
+from convnet_benchmarks.nets.engine.values import Value
+from convnet_benchmarks.nets.modules.torch7 import Concat
+from convnet_benchmarks.nets.phases import AutogradPhases
 from tests.helpers.engine_conditions import threads
 from tests.nets.engine.modules import check
 

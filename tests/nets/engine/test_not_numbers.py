@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from nets.engine.choice.algorithms import candidates, family, linear_candidates
-from nets.engine.memory import Memory
-from nets.engine.shapes import ConvolutionShape
-from nets.phases import FORWARD
+from convnet_benchmarks.nets.engine.choice.algorithms import candidates, family, linear_candidates
+from convnet_benchmarks.nets.engine.memory import Memory
+from convnet_benchmarks.nets.engine.shapes import ConvolutionShape
+from convnet_benchmarks.nets.phases import FORWARD
 from tests.helpers.engine_conditions import WITH_AND_WITHOUT, c_compiler
 
 SPREADING = ("winograd", "fft")  # a tile's numbers, or infinite ones as NaN

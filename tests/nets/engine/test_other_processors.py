@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import nn
 
-from nets.engine import compile
-from nets.engine.choice.tuning import Candidates, Tuner
-from nets.modules.torch7 import Concat
+from convnet_benchmarks.nets.engine import compile
+from convnet_benchmarks.nets.engine.choice.tuning import Candidates, Tuner
+from convnet_benchmarks.nets.modules.torch7 import Concat
 from tests.helpers import other_processor
 from tests.nets.engine.modules import exact_results, largest_error, run
 

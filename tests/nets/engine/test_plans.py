@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from nets.engine import CompileError, StaleWeightError, compile
+from convnet_benchmarks.nets.engine import CompileError, StaleWeightError, compile
 from tests.nets.engine.modules import MODULES, check, exact_results, largest_error, run
 
 
@@ -219,7 +219,7 @@ def test_phases_out_of_order_or_on_other_inputs() -> None:
 
 def test_the_tuning_file_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # What is timed on a busy machine is timed once more on a quiet one.
-    monkeypatch.setattr("nets.engine.choice.tuning._seconds_waited", lambda: 0.0)
+    monkeypatch.setattr("convnet_benchmarks.nets.engine.choice.tuning._seconds_waited", lambda: 0.0)
     path = tmp_path / "tuning.json"
     module = nn.Conv2d(3, 4, 3)
     first = compile(module, (2, 3, 9, 9), "auto", tuning_file=path).report()

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from nets.net import Net
+from convnet_benchmarks.nets.net import Net
 from tests.nets.engine.modules import _narrowed, check
 from tests.nets.engine.test_engine import TORCH7_NETS
 

@@ -7,11 +7,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from nets.engine import EnginePhases, compile
-from nets.engine.kernels.compiled import products
-from nets.engine.kernels.compiled.sequence import CallsInTurn
-from nets.engine.module_state import Contents, Gradients, Modes
-from nets.engine.replay import Replay
+from convnet_benchmarks.nets.engine import EnginePhases, compile
+from convnet_benchmarks.nets.engine.kernels.compiled import products
+from convnet_benchmarks.nets.engine.kernels.compiled.sequence import CallsInTurn
+from convnet_benchmarks.nets.engine.module_state import Contents, Gradients, Modes
+from convnet_benchmarks.nets.engine.replay import Replay
 from tests.helpers.commands import run_python
 from tests.helpers.engine_conditions import NO_COMPILER, c_compiler, needs_compiler, threads
 from tests.nets.engine.modules import largest_error
@@ -63,7 +63,7 @@ def sequences(replay: Replay) -> list[bool]:
 def test_compiled_calls_between_other_steps(count: int, inside: nn.Module | None, steps: list[bool]) -> None:
     module = net(inside)
     with threads(count), pytest.MonkeyPatch.context() as patch:
-        patch.setattr("nets.engine.choice.tuning.Tuner.choose", _compiled_first)
+        patch.setattr("convnet_benchmarks.nets.engine.choice.tuning.Tuner.choose", _compiled_first)
         phases = plan(module)
         check_some_runs(phases, module)
         assert recorded(phases) == steps
@@ -182,7 +182,7 @@ def check_training(phases: EnginePhases, module: nn.Module, same: nn.Module, cou
 def test_the_phases_of_training(count: int) -> None:
     module, same = trained(), trained()
     with threads(count), pytest.MonkeyPatch.context() as patch:
-        patch.setattr("nets.engine.choice.tuning.Tuner.choose", _compiled_only)
+        patch.setattr("convnet_benchmarks.nets.engine.choice.tuning.Tuner.choose", _compiled_only)
         phases = compile(module, SHAPE, "mm")
         check_training(phases, module, same)
         of_phases = phases._phases
@@ -402,7 +402,7 @@ def test_steps_are_recorded_without_loading_the_compiler_of_pytorch() -> None:
     code = """
 import sys, torch
 from torch import nn
-from nets.engine import compile
+from convnet_benchmarks.nets.engine import compile
 x = torch.ones(2, 3, 5, 5)
 phases = compile(nn.Conv2d(3, 40, 1), x.shape, "mm")
 for _ in range(3):

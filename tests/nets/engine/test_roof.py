@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from nets.engine import compile, roof
-from nets.engine.report import Roof
-from nets.phases import PHASES
+from convnet_benchmarks.nets.engine import compile, roof
+from convnet_benchmarks.nets.engine.report import Roof
+from convnet_benchmarks.nets.phases import PHASES
 from tests.nets.engine.modules import exact_results, largest_error, run
 
 
@@ -29,7 +29,7 @@ def test_the_part_is_the_least_time_over_the_time_taken(monkeypatch: pytest.Monk
     phases = compile(net(), (2, 3, 8, 8), "mm")
     phases.updateOutput(torch.ones(2, 3, 8, 8))
     monkeypatch.setattr(roof, "_seconds", lambda step: (step(), 1.0)[1])
-    monkeypatch.setattr("nets.engine.plan.measured_roof", lambda dtype: Roof(100.0, 1e9))
+    monkeypatch.setattr("convnet_benchmarks.nets.engine.plan.measured_roof", lambda dtype: Roof(100.0, 1e9))
     report = phases.timed_report()
     by_kind = {layer.kind: layer.of_roof for layer in report.layers}
     multiply_adds = 2 * 8 * 8 * 8 * 27

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torch.nn.utils import parametrizations
 
-from nets.engine.trace import CompileError, trace
+from convnet_benchmarks.nets.engine.trace import CompileError, trace
 from tests.helpers.commands import run_python
 
 
@@ -50,7 +50,7 @@ def test_what_keeps_its_elements_in_order_is_known_without_loading_sympy() -> No
     code = """
 import sys, torch
 from torch import nn
-from nets.engine.trace import trace
+from convnet_benchmarks.nets.engine.trace import trace
 found = trace(nn.Sequential(nn.Conv2d(2, 3, 3), nn.Flatten(), nn.Linear(27, 2)), torch.zeros(1, 2, 5, 5))
 print([operation.reshapes for operation in found.operations], "sympy" in sys.modules)
 """

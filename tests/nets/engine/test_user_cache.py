@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from nets.engine import user_cache as module
-from nets.engine.user_cache import read_own, replace_whole, user_cache
+from convnet_benchmarks.nets.engine import user_cache as module
+from convnet_benchmarks.nets.engine.user_cache import read_own, replace_whole, user_cache
 
 
 @pytest.fixture

@@ -11,10 +11,10 @@ import torch
 from torch.nn import grad as of_layers
 from triton.runtime import interpreter
 
-from nets.gpu_engine.kernels.tensor_cores import Implicit
-from nets.gpu_engine.kernels.tiles import Tile
-from nets.gpu_engine.reference import relative
-from nets.gpu_engine.shape import Convolution
+from convnet_benchmarks.nets.gpu_engine.kernels.tensor_cores import Implicit
+from convnet_benchmarks.nets.gpu_engine.kernels.tiles import Tile
+from convnet_benchmarks.nets.gpu_engine.reference import relative
+from convnet_benchmarks.nets.gpu_engine.shape import Convolution
 
 _own = interpreter._patch_lang_tensor
 

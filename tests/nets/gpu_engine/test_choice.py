@@ -7,11 +7,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from nets.gpu_engine import choice
-from nets.gpu_engine.choice import Chooser
-from nets.gpu_engine.shape import Convolution
-from nets.gpu_engine.ways import Pass
-from nets.phases import FORWARD, PHASES
+from convnet_benchmarks.nets.gpu_engine import choice
+from convnet_benchmarks.nets.gpu_engine.choice import Chooser
+from convnet_benchmarks.nets.gpu_engine.shape import Convolution
+from convnet_benchmarks.nets.gpu_engine.ways import Pass
+from convnet_benchmarks.nets.phases import FORWARD, PHASES
 
 SHAPE = Convolution(3, 4, 10, (5, 5), (3, 3), (1, 1), (1, 1))
 NAMES = ("cudnn", "mm(exact)", "mm(wrong image)", "mm(fails)", "other")

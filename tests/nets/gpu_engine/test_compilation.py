@@ -12,12 +12,12 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from nets.gpu_engine import compilation
-from nets.gpu_engine.choice import Chooser
-from nets.gpu_engine.compilation import GpuPhases, families_on
-from nets.gpu_engine.phases import ChosenPhases
-from nets.gpu_engine.ways import PYTORCHS
-from nets.phases import AutogradPhases, Phases
+from convnet_benchmarks.nets.gpu_engine import compilation
+from convnet_benchmarks.nets.gpu_engine.choice import Chooser
+from convnet_benchmarks.nets.gpu_engine.compilation import GpuPhases, families_on
+from convnet_benchmarks.nets.gpu_engine.phases import ChosenPhases
+from convnet_benchmarks.nets.gpu_engine.ways import PYTORCHS
+from convnet_benchmarks.nets.phases import AutogradPhases, Phases
 from tests.helpers.commands import run_python
 from tests.helpers.fake_gpu import START
 from tests.helpers.places import ROOT
@@ -68,7 +68,7 @@ def test_options_that_do_not_go_together(options: tuple[str, ...], told: str) ->
 
 
 def test_kernels_that_no_run_has_proven_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nets.gpu_engine.compilation.has_triton", lambda: True)
+    monkeypatch.setattr("convnet_benchmarks.nets.gpu_engine.compilation.has_triton", lambda: True)
     assert "halves" in families_on((9, 0), experimental=False)
     assert "halves" not in families_on((8, 0), experimental=False)
     assert "halves" in families_on((8, 0), experimental=True)

@@ -6,11 +6,11 @@ import pytest
 import torch
 from torch import nn
 
-from nets.gpu_engine import choice, phases
-from nets.gpu_engine.choice import Chooser
-from nets.gpu_engine.phases import ChosenPhases
-from nets.gpu_engine.ways import PYTORCHS
-from nets.phases import AutogradPhases
+from convnet_benchmarks.nets.gpu_engine import choice, phases
+from convnet_benchmarks.nets.gpu_engine.choice import Chooser
+from convnet_benchmarks.nets.gpu_engine.phases import ChosenPhases
+from convnet_benchmarks.nets.gpu_engine.ways import PYTORCHS
+from convnet_benchmarks.nets.phases import AutogradPhases
 
 
 def convolutions() -> nn.Module:

@@ -7,11 +7,17 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nets import registry
-from nets.families.faster_rcnn import faster_rcnn_vgg16
-from nets.modules.detection import Proposals, RegionPooling, ScaledUnitNorm, decode, suppress
-from nets.torch7.initialisation import initialise
-from nets.torch7.random import Generator
+from convnet_benchmarks.nets import registry
+from convnet_benchmarks.nets.families.faster_rcnn import faster_rcnn_vgg16
+from convnet_benchmarks.nets.modules.detection import (
+    Proposals,
+    RegionPooling,
+    ScaledUnitNorm,
+    decode,
+    suppress,
+)
+from convnet_benchmarks.nets.torch7.initialisation import initialise
+from convnet_benchmarks.nets.torch7.random import Generator
 from tests.nets.test_nets import check_phases
 
 

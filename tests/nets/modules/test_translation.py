@@ -6,12 +6,12 @@ import pytest
 import torch
 from torch import nn
 
-from nets import registry
-from nets.families.gnmt import gnmt
-from nets.modules.translation import AdditiveAttention
-from nets.net import Net
-from nets.torch7.initialisation import initialise
-from nets.torch7.random import Generator
+from convnet_benchmarks.nets import registry
+from convnet_benchmarks.nets.families.gnmt import gnmt
+from convnet_benchmarks.nets.modules.translation import AdditiveAttention
+from convnet_benchmarks.nets.net import Net
+from convnet_benchmarks.nets.torch7.initialisation import initialise
+from convnet_benchmarks.nets.torch7.random import Generator
 from tests.nets.test_nets import check_phases
 
 TOKENS = 40

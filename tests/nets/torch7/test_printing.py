@@ -5,8 +5,8 @@ import re
 import pytest
 from torch import nn
 
-from nets.modules.torch7 import Concat, View
-from nets.torch7.printing import ClassNames, torch7_path, torch7_string
+from convnet_benchmarks.nets.modules.torch7 import Concat, View
+from convnet_benchmarks.nets.torch7.printing import ClassNames, torch7_path, torch7_string
 from tests.helpers.places import GOLDEN
 
 RECORDED = dict(

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from convnet_benchmarks.nets.torch7.random import Generator
 from lua_compat import t7
-from nets.torch7.random import Generator
 
 SEEDS = ("0", "1", "42", "123456789", "4294967295")
 

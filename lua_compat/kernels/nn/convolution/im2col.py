@@ -14,9 +14,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from lua_compat.kernels.nn.convolution import operators
-from lua_compat.kernels.workspace import Workspace
-from nets.engine import (
+from convnet_benchmarks.nets.engine import (
     PIECE_BYTES,
     ConvolutionShape,
     Im2colGemm,
@@ -28,7 +26,9 @@ from nets.engine import (
     pad_into,
     runs,
 )
-from nets.phases import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
+from convnet_benchmarks.nets.phases import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
+from lua_compat.kernels.nn.convolution import operators
+from lua_compat.kernels.workspace import Workspace
 
 # Multiply-adds of an image from which on candidates are timed: about half a millisecond of work.
 _WORTH_TIMING = 50_000_000

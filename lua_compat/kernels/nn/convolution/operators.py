@@ -6,7 +6,7 @@
 import torch
 from torch import Tensor
 
-from nets.engine import ConvolutionShape
+from convnet_benchmarks.nets.engine import ConvolutionShape
 
 _aten = torch.ops.aten
 

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 
 from torch import Tensor
 
+from convnet_benchmarks.nets.engine import ConvolutionShape
 from lua_compat.kernels.nn.convolution import im2col, operators
 from lua_compat.kernels.nn.sizes import argument_error, check_gradient, check_output, check_size, sizes_text
 from lua_compat.kernels.results import Out
 from lua_compat.kernels.workspace import Workspace
-from nets.engine import ConvolutionShape
 
 __all__ = ["spatial_convolution", "spatial_convolution_grad_input", "spatial_convolution_grad_weight"]
 SANDBOXED = __all__

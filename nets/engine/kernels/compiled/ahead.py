@@ -10,7 +10,7 @@ from queue import Empty, SimpleQueue
 import torch
 from torch import nn
 
-from nets.engine.kernels.compiled import (
+from convnet_benchmarks.nets.engine.kernels.compiled import (
     averages,
     batch_norm,
     depthwise,
@@ -22,9 +22,9 @@ from nets.engine.kernels.compiled import (
     tiles,
     windows,
 )
-from nets.engine.kernels.compiled.library import NotCompiled
-from nets.engine.kernels.winograd import output_tiles, winograd
-from nets.pair import pair
+from convnet_benchmarks.nets.engine.kernels.compiled.library import NotCompiled
+from convnet_benchmarks.nets.engine.kernels.winograd import output_tiles, winograd
+from convnet_benchmarks.nets.pair import pair
 
 _WITH_WINOGRAD, _WITH_MM = ("auto", "winograd"), ("auto", "mm")  # backends
 

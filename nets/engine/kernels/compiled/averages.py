@@ -7,8 +7,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from nets.engine.kernels.compiled import library
-from nets.engine.shapes import Pair, check_windows
+from convnet_benchmarks.nets.engine.kernels.compiled import library
+from convnet_benchmarks.nets.engine.shapes import Pair, check_windows
 
 _SOURCE = Path(__file__).with_suffix(".c")
 

@@ -8,11 +8,16 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from nets.engine.kernels.batch_norm import BatchNormKernel, OperatorBatchNorm, Running, part_of_batch
-from nets.engine.kernels.compiled import library
-from nets.engine.kernels.compiled.caches import CACHE_LINE, passes_caches
-from nets.engine.kernels.compiled.library import NotCompiled
-from nets.engine.kernels.compiled.recording import count_write
+from convnet_benchmarks.nets.engine.kernels.batch_norm import (
+    BatchNormKernel,
+    OperatorBatchNorm,
+    Running,
+    part_of_batch,
+)
+from convnet_benchmarks.nets.engine.kernels.compiled import library
+from convnet_benchmarks.nets.engine.kernels.compiled.caches import CACHE_LINE, passes_caches
+from convnet_benchmarks.nets.engine.kernels.compiled.library import NotCompiled
+from convnet_benchmarks.nets.engine.kernels.compiled.recording import count_write
 
 _SOURCE = Path(__file__).with_suffix(".c")
 _BLOCK = 16  # rows that are summed in the element type; few enough that nothing is lost
@@ -70,7 +75,7 @@ class _Job(ctypes.Structure):
 
 
 class CompiledBatchNorm:
-    """See :class:`nets.engine.kernels.batch_norm.BatchNormKernel`. ``mean`` and ``variance`` (C,) are, in
+    """See ``BatchNormKernel`` (``nets/engine/kernels/batch_norm.py``). ``mean`` and ``variance`` (C,) are, in
     float64, the statistics that were last used.
 
     Raises :class:`NotCompiled` when made where there is no compiler.

@@ -18,11 +18,15 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from nets.engine.kernels.compiled import library
-from nets.engine.kernels.compiled.library import NotCompiled
-from nets.engine.kernels.depthwise import DepthwiseGeometry, DepthwiseKernel, OperatorDepthwise
-from nets.engine.shapes import Pair, check_windows
-from nets.engine.weights import CachedWeight
+from convnet_benchmarks.nets.engine.kernels.compiled import library
+from convnet_benchmarks.nets.engine.kernels.compiled.library import NotCompiled
+from convnet_benchmarks.nets.engine.kernels.depthwise import (
+    DepthwiseGeometry,
+    DepthwiseKernel,
+    OperatorDepthwise,
+)
+from convnet_benchmarks.nets.engine.shapes import Pair, check_windows
+from convnet_benchmarks.nets.engine.weights import CachedWeight
 
 _SOURCE = Path(__file__).with_suffix(".c")
 
@@ -59,7 +63,7 @@ _LEAST_UNITS = 4  # for each thread, whose sums are memory too
 
 
 class CompiledDepthwise:
-    """Runs the phases as :class:`nets.engine.kernels.depthwise.DepthwiseKernel` says.
+    """Runs the phases as ``DepthwiseKernel`` in ``nets/engine/kernels/depthwise.py`` says.
 
     ``size`` and ``out_size`` are rows and columns of the images. Raises :class:`NotCompiled` when made where
     there is no compiler, ValueError for sizes that do not belong together.

@@ -6,8 +6,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from nets.engine.kernels.compiled import library
-from nets.engine.kernels.compiled.caches import first_cache
+from convnet_benchmarks.nets.engine.kernels.compiled import library
+from convnet_benchmarks.nets.engine.kernels.compiled.caches import first_cache
 
 ROWS = range(2, 33)  # so many are not worth packing a weight for
 

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nets.engine.kernels.compiled import library
-from nets.engine.values import Value, to_images
+from convnet_benchmarks.nets.engine.kernels.compiled import library
+from convnet_benchmarks.nets.engine.values import Value, to_images
 
 _SOURCE = Path(__file__).with_suffix(".c")
 

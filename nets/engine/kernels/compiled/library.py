@@ -22,9 +22,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nets.engine.kernels.compiled.recording import note
-from nets.engine.user_cache import read_own, replace_whole, user_cache
-from nets.torch_library import torch_library
+from convnet_benchmarks.nets.engine.kernels.compiled.recording import note
+from convnet_benchmarks.nets.engine.user_cache import read_own, replace_whole, user_cache
+from convnet_benchmarks.nets.torch_library import torch_library
 
 # What compiled code computes with, for tensors of these elements.
 ARITHMETIC = {torch.float32: torch.float32, torch.float64: torch.float64, torch.bfloat16: torch.float32}

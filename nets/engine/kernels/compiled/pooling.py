@@ -6,11 +6,16 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from nets.engine.kernels.compiled import library
-from nets.engine.kernels.compiled.caches import passes_caches
-from nets.engine.kernels.compiled.library import NotCompiled
-from nets.engine.kernels.max_pooling import MaxPooling, OperatorMaxPooling, Window, window_of
-from nets.engine.shapes import Pair, check_windows
+from convnet_benchmarks.nets.engine.kernels.compiled import library
+from convnet_benchmarks.nets.engine.kernels.compiled.caches import passes_caches
+from convnet_benchmarks.nets.engine.kernels.compiled.library import NotCompiled
+from convnet_benchmarks.nets.engine.kernels.max_pooling import (
+    MaxPooling,
+    OperatorMaxPooling,
+    Window,
+    window_of,
+)
+from convnet_benchmarks.nets.engine.shapes import Pair, check_windows
 
 _SOURCE = Path(__file__).with_suffix(".c")
 _PLACES = 255  # that a byte can number; 255 itself says that there is none
@@ -40,7 +45,7 @@ class _Job(ctypes.Structure):
 
 
 class CompiledMaxPooling:
-    """Runs max-pooling as :class:`nets.engine.kernels.max_pooling.MaxPooling` says. ``places`` is contiguous.
+    """Runs max-pooling as ``nets/engine/kernels/max_pooling.py`` says. ``places`` is contiguous.
 
     ``size`` and ``pooled_size`` are rows and columns of the images. Raises :class:`NotCompiled` when made
     where there is no compiler, and for windows of more than 255 places; ValueError for sizes that do not

@@ -11,10 +11,10 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from nets.engine.kernels.compiled import library
-from nets.engine.kernels.compiled.caches import first_cache, second_cache
-from nets.engine.kernels.compiled.library import NotCompiled
-from nets.engine.memory import Memory
+from convnet_benchmarks.nets.engine.kernels.compiled import library
+from convnet_benchmarks.nets.engine.kernels.compiled.caches import first_cache, second_cache
+from convnet_benchmarks.nets.engine.kernels.compiled.library import NotCompiled
+from convnet_benchmarks.nets.engine.memory import Memory
 
 _SOURCE = Path(__file__).with_suffix(".c")
 _ROWS = 1020  # of a unit, at most: enough to be worth packing what they are multiplied with

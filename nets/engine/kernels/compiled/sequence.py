@@ -7,9 +7,9 @@ from typing import Any
 
 from torch import Tensor
 
-from nets.engine.kernels.compiled import library
-from nets.engine.kernels.compiled.recording import Call, count_write
-from nets.torch_library import torch_library
+from convnet_benchmarks.nets.engine.kernels.compiled import library
+from convnet_benchmarks.nets.engine.kernels.compiled.recording import Call, count_write
+from convnet_benchmarks.nets.torch_library import torch_library
 
 _SOURCE = Path(__file__).with_suffix(".c")
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from nets.engine.kernels.compiled import library
-from nets.engine.kernels.compiled.library import NotCompiled
-from nets.engine.kernels.tile_transforms import TileTransforms
-from nets.engine.kernels.tiles import Piece, TileGrid
+from convnet_benchmarks.nets.engine.kernels.compiled import library
+from convnet_benchmarks.nets.engine.kernels.compiled.library import NotCompiled
+from convnet_benchmarks.nets.engine.kernels.tile_transforms import TileTransforms
+from convnet_benchmarks.nets.engine.kernels.tiles import Piece, TileGrid
 
 _SOURCE = Path(__file__).with_suffix(".c")
 _CHANNELS = 16  # a multiple of what a vector holds
@@ -57,7 +57,7 @@ class _WeightJob(ctypes.Structure):
 
 
 class CompiledTiles:
-    """Transforms tiles as :class:`nets.engine.kernels.tiles.Tiles` says; needs no scratch.
+    """Transforms tiles as ``Tiles`` in ``nets/engine/kernels/tiles.py`` says; needs no scratch.
 
     Raises :class:`NotCompiled` when made where there is no compiler, or for transforms that are not a
     product of two along one axis each.

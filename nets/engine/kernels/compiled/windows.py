@@ -6,8 +6,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from nets.engine.kernels.compiled import library
-from nets.engine.shapes import ConvolutionShape
+from convnet_benchmarks.nets.engine.kernels.compiled import library
+from convnet_benchmarks.nets.engine.shapes import ConvolutionShape
 
 _SOURCE = Path(__file__).with_suffix(".c")
 _ROOM = 1 << 14  # numbers of a padded row of an image, on the stack

@@ -11,9 +11,9 @@ from tests.helpers.commands import run_th
 
 def test_the_gpu_s_convolutions_agree_with_the_cpu_s() -> None:
     """The convolutions for a GPU run anywhere: here they are compared with im2col."""
+    from convnet_benchmarks.nets.engine.shapes import ConvolutionShape
     from lua_compat.kernels.nn.convolution import im2col, operators
     from lua_compat.kernels.workspace import Workspace
-    from nets.engine.shapes import ConvolutionShape
 
     shape = ConvolutionShape(2, 3, 4, (9, 8), (3, 2), (2, 1), (1, 0), torch.float64)
     x, weight, bias = torch.randn(2, 3, 9, 8).double(), torch.randn(4, 18).double(), torch.randn(4).double()

@@ -1,8 +1,8 @@
 import pytest
 
-from nets.engine.choice.algorithms import likely_fastest, worth_timing
-from nets.engine.kernels.kernel import Kernel
-from nets.engine.memory import Memory
+from convnet_benchmarks.nets.engine.choice.algorithms import likely_fastest, worth_timing
+from convnet_benchmarks.nets.engine.kernels.kernel import Kernel
+from convnet_benchmarks.nets.engine.memory import Memory
 
 
 def never(memory: Memory) -> Kernel:

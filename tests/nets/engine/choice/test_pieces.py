@@ -8,10 +8,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from nets.engine import compilation, compile
-from nets.engine.choice import pieces
-from nets.engine.choice.pieces import IMAGES_OF_PIECE
-from nets.engine.plan import EnginePhases
+from convnet_benchmarks.nets.engine import compilation, compile
+from convnet_benchmarks.nets.engine.choice import pieces
+from convnet_benchmarks.nets.engine.choice.pieces import IMAGES_OF_PIECE
+from convnet_benchmarks.nets.engine.plan import EnginePhases
 
 BATCH = 3 * IMAGES_OF_PIECE
 SHAPE = (BATCH, 3, 9, 8)

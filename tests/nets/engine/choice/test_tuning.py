@@ -13,16 +13,16 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from nets.engine import compile
-from nets.engine.choice.effort import QUICK, THOROUGH
-from nets.engine.choice.experience import Features
-from nets.engine.choice.selection import Trial
-from nets.engine.choice.times_file import VERSION, cache_file
-from nets.engine.choice.tuning import Question, Tuner, machine_key
-from nets.engine.kernels.bilinear import BilinearConvolution
-from nets.engine.kernels.winograd import winograd
-from nets.engine.shapes import ConvolutionShape
-from nets.phases import FORWARD, INPUT_GRADIENT
+from convnet_benchmarks.nets.engine import compile
+from convnet_benchmarks.nets.engine.choice.effort import QUICK, THOROUGH
+from convnet_benchmarks.nets.engine.choice.experience import Features
+from convnet_benchmarks.nets.engine.choice.selection import Trial
+from convnet_benchmarks.nets.engine.choice.times_file import VERSION, cache_file
+from convnet_benchmarks.nets.engine.choice.tuning import Question, Tuner, machine_key
+from convnet_benchmarks.nets.engine.kernels.bilinear import BilinearConvolution
+from convnet_benchmarks.nets.engine.kernels.winograd import winograd
+from convnet_benchmarks.nets.engine.shapes import ConvolutionShape
+from convnet_benchmarks.nets.phases import FORWARD, INPUT_GRADIENT
 
 
 def busy(
@@ -167,7 +167,9 @@ def test_other_errors_are_not_swallowed() -> None:
 def busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two threads, and other programs that always wait for a core."""
     clock = iter(range(10**6))
-    monkeypatch.setattr("nets.engine.choice.tuning._seconds_waited", lambda: float(next(clock)))
+    monkeypatch.setattr(
+        "convnet_benchmarks.nets.engine.choice.tuning._seconds_waited", lambda: float(next(clock))
+    )
     torch.set_num_threads(2)
 
 
@@ -195,7 +197,7 @@ def test_times_of_a_busy_machine_serve_until_it_is_quiet(
         assert tuner.choose("layer", candidates) == "a"
         tuner.save()
     assert runs.count("b") == 2  # by the first tuner; the second found the machine busy with "a"
-    monkeypatch.setattr("nets.engine.choice.tuning._seconds_waited", lambda: 0.0)
+    monkeypatch.setattr("convnet_benchmarks.nets.engine.choice.tuning._seconds_waited", lambda: 0.0)
     tuner = Tuner(path)
     assert tuner.choose("layer", {"a": busy(5), "b": busy(1)}) == "b"
     tuner.save()

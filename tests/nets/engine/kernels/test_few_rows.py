@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from nets.engine.kernels.compiled import few_rows
-from nets.engine.kernels.matrix_product import ProductOfFewRows
-from nets.engine.memory import Memory
+from convnet_benchmarks.nets.engine.kernels.compiled import few_rows
+from convnet_benchmarks.nets.engine.kernels.matrix_product import ProductOfFewRows
+from convnet_benchmarks.nets.engine.memory import Memory
 from tests.helpers.engine_conditions import needs_compiler, threads
 
 pytestmark = needs_compiler

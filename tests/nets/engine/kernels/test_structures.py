@@ -11,9 +11,9 @@ from types import ModuleType
 
 import pytest
 
-from nets.engine.kernels import compiled
-from nets.engine.kernels.compiled import tiles
-from nets.engine.kernels.winograd import winograd
+from convnet_benchmarks.nets.engine.kernels import compiled
+from convnet_benchmarks.nets.engine.kernels.compiled import tiles
+from convnet_benchmarks.nets.engine.kernels.winograd import winograd
 
 FOLDER = Path(compiled.__file__).parent
 STRUCTURE = re.compile(r"^typedef struct \{(.*?)^\} (\w+);", re.M | re.S)

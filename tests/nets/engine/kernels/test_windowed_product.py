@@ -6,9 +6,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nets.engine.kernels.windowed_product import WindowedProduct
-from nets.engine.memory import Memory
-from nets.engine.shapes import ConvolutionShape
+from convnet_benchmarks.nets.engine.kernels.windowed_product import WindowedProduct
+from convnet_benchmarks.nets.engine.memory import Memory
+from convnet_benchmarks.nets.engine.shapes import ConvolutionShape
 from tests.helpers.engine_conditions import needs_compiler, threads
 from tests.nets.engine.test_compiled_layers import beside, sliced
 from tests.nets.engine.test_kernels import TOLERANCE, Reference, error, shapes
