@@ -13,7 +13,7 @@ from tests.compatibility.stages import Result
 
 _PAGE = """# Torch7 applications that were run
 
-How far `th` comes with applications and libraries of Torch7's time, unmodified. The table is the outcome of
+How far applications and libraries of Torch7's time run under `th`, unmodified. The table is the outcome of
 
 ```
 python -m tests.compatibility FOLDER --out docs/compatibility.md --json report.json
@@ -21,8 +21,8 @@ python -m tests.compatibility FOLDER --out docs/compatibility.md --json report.j
 
 with Python {python} and PyTorch {torch}, where FOLDER holds the repositories as `git clone` leaves them,
 each as OWNER+NAME, at the commit that its link shows. Each row has the date of its run: `--only NAME` runs a
-few again and keeps the other rows. Their commands, and the small data made for them from a
-seed, are in `tests/compatibility/`. Nothing of the repositories is kept here.
+few again and keeps the other rows. Their commands, and the small data that a seed makes for them, are in
+`tests/compatibility/`. No code of the repositories is kept here.
 
 {counted}
 
@@ -35,9 +35,9 @@ of its commands), *runs to its end*, *numbers equal* (it prints what Torch7 prin
 the last printed digit). Numbers are compared where `--torch7` names a Torch7 that can run the commands,
 too, or where `tests/compatibility/recorded.json` has what it printed. Scripts that want a GPU
 run with `--cpu-as-cuda`, and on Torch7 with `tests/compatibility/cuda_on_cpu.lua`. Times are seconds
-for all commands of a repository, with Torch7's in parentheses, on a machine that was also used by others; the
-limit of a command (`--seconds`) counts processor time, so that no row depends on what else the machine did.
-The last column is the first thing that failed, or why there is nothing to compare.
+for all commands of a repository, with Torch7's in parentheses, on a machine that other programs used, too.
+The limit of a command (`--seconds`) counts processor time, so that no row depends on other programs. The last
+column is the first thing that failed, or why there is nothing to compare.
 
 | Repository | Licence | Lua files | With pip | With rocks | Stage | Time [s] | Run on | First problem |
 |---|---|---:|---|---|---|---:|---|---|
@@ -47,9 +47,9 @@ The last column is the first thing that failed, or why there is nothing to compa
 _CHECKPOINTS = """
 ## Checkpoints
 
-A checkpoint that one side writes continues on both, and both print the same numbers (to a millionth). By
-the repository's own scripts for char-rnn; for the others, a net of the repository is trained for three
-steps by optim.sgd with momentum, saved with the optimiser's state, and trained for three more. {counted}
+Training continues on both sides from a checkpoint that one side writes, and both print the same numbers (to
+a millionth). char-rnn does so by its own scripts. For the others, a net of the repository is trained for
+three steps by optim.sgd with momentum, saved with its state, and trained for three more. {counted}
 
 | Repository | Written by th, continued on Torch7 | Written by Torch7, continued on th |
 |---|---|---|
