@@ -13,8 +13,8 @@ local PYTHON_OBJECT = metatable_of(python.none)
 
 -- What LuaJIT compiles stays: by default it forgets everything when 1000 traces, or half a megabyte, have come
 -- together, and a script that trains a net of many kinds of layers has more than twice as many. (Memory is taken as it
--- is needed.)
-jit.opt.start('maxtrace=20000', 'maxmcode=40960')
+-- is needed.) A layer's call, from one loop to the next, has more constants than the 500 that a trace may have.
+jit.opt.start('maxtrace=20000', 'maxmcode=40960', 'maxirconst=1000')
 
 -- Python's functions. They are looked for when they are first called: some load PyTorch, which takes more than a
 -- second. shared.names: of all of them, in the sandbox; shared.pytorch: whether PyTorch is loaded; what Lua computes

@@ -1,6 +1,6 @@
 -- Pooling of images (batch x) planes x height x width, of volumes (with time before height), of sequences (batch x)
 -- frames x features, and of features; and its inverse.
-for _, part in ipairs{ 'maxima', 'averages', 'adaptive', 'fractional', 'temporal', 'gradients' } do
+for _, part in ipairs{ 'maxima', 'averages', 'adaptive', 'fractional', 'temporal', 'unpooling' } do
    require('nn.pooling.luajit.' .. part)
 end
 local kernel = require('torch.core.kernels').of_layers

@@ -211,7 +211,7 @@ end
 
 -- Gives r the sizes of x with others of its planes; whether its elements then lie in one piece.
 local function begin(r, x, axes, planes, time, height, width)
-   return (axes == 3 and rooms.begin_volumes or rooms.begin)(r, x, height, width, planes, time)
+   return rooms.begin(r, x, height, width, planes, axes == 3 and time or nil)
 end
 
 local function is_bias(bias, T, n) return not bias or plain(bias, T) and bias.nd == 1 and bias[1] == n end

@@ -1,18 +1,18 @@
--- Borders of small images and volumes, computed here: rows are copied as blocks of bytes,
--- also those of a border, which are
--- there already, then the columns of a border one by one. Loops go through all planes: LuaJIT enters each anew.
+-- Borders of small images and volumes, and their gradients: rows are copied as blocks of bytes, also those of a border,
+-- which are there already, then the columns of a border one by one. Loops go through all planes: LuaJIT enters each
+-- anew.
 local ffi = require 'ffi'
-local apart = require 'torch.core.overlap'
-local few = require 'torch.luajit.elementwise'
+local memory = require 'torch.core.memory'
 local blas = require 'torch.luajit.blas'
 local ways = require 'torch.core.ways'
+local gates = require 'nn.shared.luajit.gates'
+local geometry = require 'nn.shared.luajit.geometry'
 local rooms = require 'nn.shared.luajit.scratch'
 local lengths = require 'nn.shared.luajit.copy_rows'
 
-local luajit = ways.luajit
-local min, max, huge, copy, fill, cast = math.min, math.max, math.huge, ffi.copy, ffi.fill, ffi.cast
-local room, plain, is_apart, bytes_at = rooms.room, rooms.plain, apart.is_apart, rooms.bytes_at
-local begin = rooms.begin
+local luajit, no = ways.luajit, ways.no
+local min, max, copy, fill, cast = math.min, math.max, ffi.copy, ffi.fill, ffi.cast
+local room, bytes_at = rooms.room, rooms.bytes_at
 
 local MOST = 2 ^ 16 -- elements of the larger images; for more PyTorch has several threads
 
@@ -22,34 +22,35 @@ local sources = {
    replication = function(at, n) return max(0, min(at, n - 1)) end,
 }
 
--- Planes, frames, height and width of images, which have one frame, or with `further` of volumes; nil for
--- what they are not.
-local function sizes(t, further)
-   local nd = t.nd
-   if further then
-      if nd == 5 then return t[1] * t[3], t[5], t[7], t[9] end
-      if nd == 4 then return t[1], t[3], t[5], t[7] end
-   elseif nd == 4 then
-      return t[1] * t[3], 1, t[5], t[7]
-   elseif nd == 3 then
-      return t[1], 1, t[3], t[5]
+-- The rows or columns of a border, from 0 before the border: two lists, of those and of what each repeats.
+local function repeated(source, n, before, behind)
+   local to, from = {}, {}
+   for at = -before, source and n + behind - 1 or -before - 1 do
+      if at < 0 or at >= n then to[#to + 1], from[#from + 1] = before + at, before + source(at, n) end
    end
+   return to, from
 end
 
-local function is_border(n, most) return n >= 0 and n % 1 == 0 and n < most end
-
--- Whether Lua computes a border (l, r, t, b; of a volume, whose border is a replication, also `front` and
--- `back`) of images of that size, and the routines for its gradient.
-local function prepare(kind, x, l, r, t, b, front, back)
-   local planes, frames, height, width = sizes(x, front)
-   if not planes or few.LIMIT == 0 or not x.T.real or front and kind ~= 'replication' then return nil end
-   local wide, high = kind == 'reflection' and width or huge, kind == 'reflection' and height or huge
-   if not (is_border(l, wide) and is_border(r, wide) and is_border(t, high) and is_border(b, high)) then return nil end
-   if front and not (is_border(front, huge) and is_border(back, huge)) then return nil end
-   if planes * (frames + (front or 0) + (back or 0)) * (height + t + b) * (width + l + r) > MOST then
-      return nil
+-- The border's numbers are l, r, t, b (left, right, top, bottom), and front and back of volumes.
+--    planes, frames, height, width: of all images or volumes (images have a frame); deep, high, wide: with the border
+--    rows, columns: of the border; row_sources, column_sources: what they repeat
+local function completing(kind)
+   return function(g, x)
+      local axes, last, source = g.front and 3 or 2, 2 * g.nd - 1, sources[kind]
+      if not gates.planes(x, axes) or not gates.whole(0, g.l, g.r, g.t, g.b, g.front or 0, g.back or 0) then
+         return false
+      end
+      if axes == 3 and kind ~= 'replication' then return no 'a border of volumes that repeats no ends' end
+      g.frames, g.height, g.width = axes == 3 and x[last - 4] or 1, x[last - 2], x[last]
+      if kind == 'reflection' and (max(g.l, g.r) >= g.width or max(g.t, g.b) >= g.height) then
+         return no 'a border as wide as the image'
+      end
+      g.planes = memory.count(x) / (g.frames * g.height * g.width)
+      g.deep, g.high, g.wide = g.frames + (g.front or 0) + (g.back or 0), g.height + g.t + g.b, g.width + g.l + g.r
+      g.rows, g.row_sources = repeated(source, g.height, g.t, g.b)
+      g.columns, g.column_sources = repeated(source, g.width, g.l, g.r)
+      return gates.few(g.planes * g.deep * g.high * g.wide, MOST) and g
    end
-   return blas.of_rows(x.T)
 end
 
 -- Elements as whole numbers: NaNs keep their bits.
@@ -65,44 +66,34 @@ local function add_column(p, to, width, q, from, wide, rows, get)
    for k = 0, rows - 1 do p[to + k * width] = get(p, to + k * width) + get(q, from + k * wide) end
 end
 
--- The planes at q, height x width, to p with their border.
-local function pad_planes(kind, size, p, q, planes, height, width, l, r, t, b)
-   local high, wide = height + t + b, width + l + r
-   local row, padded = width * size, wide * size
-   local source, plane_bytes, copying = sources[kind], high * padded, lengths.rows_of_planes(row)
-   if not source then fill(p, planes * plane_bytes) end
-   local first = p + l * size -- what is not in the border's columns
-   copying(first + t * padded, q, planes, height, padded, (t + b) * padded, row, 0, row)
-   if not source then return end
-   for y = -t, -1 do
-      copying(first + (t + y) * padded, first + (t + source(y, height)) * padded, planes, 1, 0, plane_bytes, 0,
-         plane_bytes, row)
-   end
-   for y = height, height + b - 1 do
-      copying(first + (t + y) * padded, first + (t + source(y, height)) * padded, planes, 1, 0, plane_bytes, 0,
-         plane_bytes, row)
+-- So many planes at q to p with their border.
+local function pad_planes(g, kind, size, p, q, planes)
+   local row, padded, rows, sources_of_rows = g.width * size, g.wide * size, g.rows, g.row_sources
+   local plane, copying = g.high * padded, lengths.into_planes(row)
+   if kind == 'zero' then fill(p, planes * plane) end
+   local first = p + g.l * size -- what is not in the border's columns
+   copying(first + g.t * padded, q, planes, g.height, padded, row, (g.t + g.b) * padded, row)
+   for k = 1, #rows do
+      copying(first + rows[k] * padded, first + sources_of_rows[k] * padded, 1, planes, plane, plane, 0, row)
    end
    local cells = cast(CELLS[size], p)
-   for c = -l, -1 do copy_column(cells, l + c, l + source(c, width), planes * high, wide) end
-   for c = width, width + r - 1 do copy_column(cells, l + c, l + source(c, width), planes * high, wide) end
+   for k = 1, #g.columns do copy_column(cells, g.columns[k], g.column_sources[k], planes * g.high, g.wide) end
 end
 
-local function pad(kind, out, x, l, r, t, b, front, back)
-   if not prepare(kind, x, l, r, t, b, front, back) then return false end
+local function pad(g, kind, out, x)
    local T = x.T
-   if not plain(x, T) or out.T ~= T or not is_apart(out, x) then return false end
-   local planes, frames, height, width = sizes(x, front)
-   local high, wide = height + t + b, width + l + r
-   if not front then
-      if not begin(out, x, high, wide) then return false end
-      pad_planes(kind, T.size, bytes_at(out), bytes_at(x), planes, height, width, l, r, t, b)
+   if not g or not (gates.typed(T, x, out) and gates.plain(x, T) and gates.apart(out, x)
+      and gates.begun(out, x, g.high, g.wide, nil, g.front and g.deep)) then
+      return false
+   end
+   if not g.front then
+      pad_planes(g, kind, T.size, bytes_at(out), bytes_at(x), g.planes)
       return true
    end
-   local deep, frame = frames + front + back, high * wide * T.size
-   if not rooms.begin_volumes(out, x, high, wide, nil, deep) then return false end
-   local p, q = bytes_at(out), room('frames', planes * frames * frame)
-   pad_planes(kind, T.size, q, bytes_at(x), planes * frames, height, width, l, r, t, b)
-   for plane = 0, planes - 1 do
+   local frames, front, deep, frame = g.frames, g.front, g.deep, g.high * g.wide * T.size
+   local p, q = bytes_at(out), room('frames', g.planes * frames * frame)
+   pad_planes(g, kind, T.size, q, bytes_at(x), g.planes * frames)
+   for plane = 0, g.planes - 1 do
       local to, from = p + plane * deep * frame, q + plane * frames * frame
       copy(to + front * frame, from, frames * frame)
       for z = 0, front - 1 do copy(to + z * frame, from, frame) end
@@ -111,74 +102,70 @@ local function pad(kind, out, x, l, r, t, b, front, back)
    return true
 end
 
--- The planes at p, height x width, become the gradients of those that the border at q was made from.
-local function add_planes(kind, T, routine, p, q, planes, height, width, l, r, t, b)
-   local size, high, wide = T.size, height + t + b, width + l + r
-   local row, padded, source = width * size, wide * size, sources[kind]
-   local copying = lengths.rows_of_planes(row)
-   if not source then
-      return copying(p, q + t * padded + l * size, planes, height, row, 0, padded, (t + b) * padded, row)
+-- So many planes at p become the gradients of those that the border at q was made from.
+local function add_planes(g, kind, T, routine, p, q, planes)
+   local size, high, wide, height, width, t = T.size, g.high, g.wide, g.height, g.width, g.t
+   local row, padded = width * size, wide * size
+   local copying = lengths.out_of_planes(row)
+   if kind == 'zero' then
+      return copying(p, q + t * padded + g.l * size, planes, height, row, padded, (t + g.b) * padded, row)
    end
    -- without the border's columns, which are added to the others
    local narrow = room('narrow', planes * high * row)
-   copying(narrow, q + l * size, planes, high, row, 0, padded, 0, row)
-   local sums, gradients = cast(T.pointer, narrow), cast(T.pointer, q)
-   for c = 0, l - 1 do add_column(sums, source(c - l, width), width, gradients, c, wide, planes * high, T.get) end
-   for c = l + width, wide - 1 do
-      add_column(sums, source(c - l, width), width, gradients, c, wide, planes * high, T.get)
+   copying(narrow, q + g.l * size, planes, high, row, padded, 0, row)
+   local sums, gradients, columns, rows = cast(T.pointer, narrow), cast(T.pointer, q), g.columns, g.rows
+   for k = 1, #columns do
+      add_column(sums, g.column_sources[k] - g.l, width, gradients, columns[k], wide, planes * high, T.get)
    end
    for plane = 0, planes - 1 do
       local of_rows, of_image = narrow + plane * high * row, p + plane * height * row
       copy(of_image, of_rows + t * row, height * row)
-      for y = 0, t - 1 do blas.add(routine, width, of_rows + y * row, of_image + source(y - t, height) * row) end
-      for y = t + height, high - 1 do
-         blas.add(routine, width, of_rows + y * row, of_image + source(y - t, height) * row)
+      for k = 1, #rows do
+         blas.add(routine, width, of_rows + rows[k] * row, of_image + (g.row_sources[k] - t) * row)
       end
    end
 end
 
--- The frames of n planes at q, of which those of a border are added to the first and the last of the others:
--- in a room.
-local function add_frames(routine, q, n, elements, size, frames, front, back)
-   local frame, deep = elements * size, frames + front + back
-   local sums = room('frames', n * frames * frame)
-   for plane = 0, n - 1 do
+-- The frames at q, of which those of a border are added to the first and the last of the others: in a room.
+local function add_frames(g, routine, q, size)
+   local elements, frames, deep = g.high * g.wide, g.frames, g.deep
+   local frame = elements * size
+   local sums = room('frames', g.planes * frames * frame)
+   for plane = 0, g.planes - 1 do
       local to, from = sums + plane * frames * frame, q + plane * deep * frame
-      copy(to, from + front * frame, frames * frame)
-      for z = 0, front - 1 do blas.add(routine, elements, from + z * frame, to) end
+      copy(to, from + g.front * frame, frames * frame)
+      for z = 0, g.front - 1 do blas.add(routine, elements, from + z * frame, to) end
       local last = to + (frames - 1) * frame
-      for z = front + frames, deep - 1 do blas.add(routine, elements, from + z * frame, last) end
+      for z = g.front + frames, deep - 1 do blas.add(routine, elements, from + z * frame, last) end
    end
    return sums
 end
 
-local function pad_gradient(kind, grad, x, grad_output, l, r, t, b, front, back)
-   local routine = prepare(kind, x, l, r, t, b, front, back)
-   if not routine then return false end
+local function pad_gradient(g, kind, gradient, x, grad_output)
    local T = x.T
-   if not plain(grad_output, T) or grad.T ~= T or not is_apart(grad, x, grad_output)
-      or grad_output.nd ~= x.nd then
+   if not g or not (gates.typed(T, x, gradient, grad_output) and gates.plain(grad_output, T)
+      and gates.sized(grad_output, x, g.high, g.wide, nil, g.front and g.deep)
+         and gates.apart(gradient, x, grad_output)) then
       return false
    end
-   local planes, frames, height, width = sizes(x, front)
-   local others, deep, high, wide = sizes(grad_output, front)
-   if others ~= planes or deep ~= frames + (front or 0) + (back or 0) or high ~= height + t + b
-      or wide ~= width + l + r or x[1] ~= grad_output[1] then
-      return false
-   end
-   local q
-   if front then
-      if not rooms.begin_volumes(grad, x, height, width, nil, frames) then return false end
-      q = add_frames(routine, bytes_at(grad_output), planes, high * wide, T.size, frames, front, back)
-   else
-      if not begin(grad, x, height, width) then return false end
-      q = bytes_at(grad_output)
-   end
-   add_planes(kind, T, routine, bytes_at(grad), q, planes * frames, height, width, l, r, t, b)
+   local routine, q = gates.routine(T), bytes_at(grad_output)
+   if not routine or not gates.begun(gradient, x, g.height, g.width, nil, g.front and g.frames) then return false end
+   if g.front then q = add_frames(g, routine, q, T.size) end
+   add_planes(g, kind, T, routine, bytes_at(gradient), q, g.planes * g.frames)
    return true
 end
 
 for _, kind in ipairs{ 'zero', 'reflection', 'replication' } do
-   luajit[kind .. '_padding'] = function(...) return pad(kind, ...) end
-   luajit[kind .. '_padding_gradient'] = function(...) return pad_gradient(kind, ...) end
+   local of_images = geometry.of('l, r, t, b', completing(kind))
+   local of_volumes = geometry.of('l, r, t, b, front, back', completing(kind))
+   local function geometry_of(x, l, r, t, b, front, back)
+      if front then return of_volumes(x, l, r, t, b, front, back) end
+      return of_images(x, l, r, t, b)
+   end
+   luajit[kind .. '_padding'] = function(out, x, l, r, t, b, front, back)
+      return pad(geometry_of(x, l, r, t, b, front, back), kind, out, x)
+   end
+   luajit[kind .. '_padding_gradient'] = function(gradient, x, grad_output, l, r, t, b, ...)
+      return pad_gradient(geometry_of(x, l, r, t, b, ...), kind, gradient, x, grad_output)
+   end
 end

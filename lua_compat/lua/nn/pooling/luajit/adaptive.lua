@@ -1,20 +1,18 @@
--- Maxima and means of as many windows as given, which cover an image, of few elements.
--- The elements of all windows of an image are one list of places; each window is one loop over its part, for
--- four planes together.
+-- Maxima and means of as many windows as given, which cover an image, of few elements, and their gradients. The
+-- elements of all windows of an image are one list of places; each window is one loop over its part, for four planes
+-- together.
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
-local is_apart = require('torch.core.overlap').is_apart
 local few = require 'torch.luajit.elementwise'
-local blas = require 'torch.luajit.blas'
 local compiled = require 'torch.core.templates'
 local ways = require 'torch.core.ways'
+local gates = require 'nn.shared.luajit.gates'
+local geometry = require 'nn.shared.luajit.geometry'
 local rooms = require 'nn.shared.luajit.scratch'
-local fields = require 'nn.shared.luajit.geometry_key'
 
-local luajit = ways.luajit
-local count, is_contiguous, resize, resize_as, first_element =
-   memory.count, memory.is_contiguous, memory.resize, memory.resize_as, memory.first_element
+local luajit, no = ways.luajit, ways.no
+local count, first_element = memory.count, memory.first_element
 local floor, ceil, max, tonumber = math.floor, math.ceil, math.max, tonumber
 
 local MOST = 2 ^ 16 -- elements of the images; PyTorch finds these maxima one window after the other
@@ -25,61 +23,53 @@ local single = types.Float.cast
 local function place_of_maximum(k, n, size) return single(single(k / n) * size) end
 local function place_of_mean(k, n, size) return k * size / n end
 
--- The windows at hand, kept while the sizes of images, windows and the way of rounding (`place`) stay: window
--- w of `windows` has the elements starts[w] to starts[w + 1] - 1, which are `places` after the first of a
--- plane, in row `rows` and column `columns` of their window, from 1; heights and widths: of windows.
 local function array(n) return ffi.new('int32_t[?]', n) end
-local known = {}
-local are_same, take, forget = fields{ 'height', 'width', 'n', 'm', 'place' }
 
-local function lay_out(g, wanted)
-   local height, width, n, m, place = wanted.height, wanted.width, wanted.n, wanted.m, wanted.place
-   local windows, elements = n * m, (height + 2 * n) * (width + 2 * m)
-   g.windows, g.starts, g.heights, g.widths = windows, array(windows + 1), array(windows), array(windows)
-   g.places, g.rows, g.columns = array(elements), array(elements), array(elements)
-   local w, k = 0, 0
-   for i = 0, n - 1 do
-      local top, bottom = floor(place(i, n, height)), ceil(place(i + 1, n, height))
-      for j = 0, m - 1 do
-         local left, right = floor(place(j, m, width)), ceil(place(j + 1, m, width))
-         g.starts[w], g.heights[w], g.widths[w] = k, bottom - top, right - left
-         for y = top, bottom - 1 do
-            for x = left, right - 1 do
-               g.places[k], g.rows[k], g.columns[k] = y * width + x, y - top + 1, x - left + 1
-               k = k + 1
-            end
-         end
-         w = w + 1
+-- The geometry g of n x m windows over x, whose places are rounded so: window w of `windows` has the elements starts[w]
+-- to starts[w + 1] - 1, which are `places` after the first of a plane, in row `rows` and column `columns` of their
+-- window, from 1; heights and widths: of windows; planes and pixels: of all images.
+local function completing(place)
+   return function(g, x)
+      if not gates.planes(x, 2) or not gates.whole(1, g.n, g.m) then return false end
+      local height, width, n, m = x[2 * g.nd - 3], x[2 * g.nd - 1], g.n, g.m
+      if n > height or m > width or height > 2 ^ 15 or width > 2 ^ 15 then
+         return no 'more windows than rows or columns'
       end
+      g.height, g.width, g.pixels, g.planes = height, width, height * width, count(x) / (height * width)
+      local windows, elements = n * m, (height + 2 * n) * (width + 2 * m)
+      g.windows, g.starts, g.heights, g.widths = windows, array(windows + 1), array(windows), array(windows)
+      g.places, g.rows, g.columns, g.bytes = array(elements), array(elements), array(elements), 12 * elements
+      local w, k = 0, 0
+      for i = 0, n - 1 do
+         local top, bottom = floor(place(i, n, height)), ceil(place(i + 1, n, height))
+         for j = 0, m - 1 do
+            local left, right = floor(place(j, m, width)), ceil(place(j + 1, m, width))
+            g.starts[w], g.heights[w], g.widths[w] = k, bottom - top, right - left
+            for y = top, bottom - 1 do
+               for at = left, right - 1 do
+                  g.places[k], g.rows[k], g.columns[k] = y * width + at, y - top + 1, at - left + 1
+                  k = k + 1
+               end
+            end
+            w = w + 1
+         end
+      end
+      g.starts[w] = k
+      return g
    end
-   g.starts[w] = k
 end
-
--- Those of images of x; and how many planes there are. Nil where that is for Python.
-local function windows_of(x, n, m, place)
-   local nd = x.nd
-   if nd ~= 3 and nd ~= 4 or few.LIMIT == 0 or not x.T.real or n % 1 ~= 0 or m % 1 ~= 0 or n < 1 or m < 1 then
-      return nil
-   end
-   local height, width = x[2 * nd - 3], x[2 * nd - 1]
-   if n > height or m > width or height > 2 ^ 15 or width > 2 ^ 15 or count(x) > MOST then return nil end
-   local wanted = { height = height, width = width, n = n, m = m, place = place }
-   if not are_same(known, wanted) then
-      forget(known)
-      lay_out(known, wanted)
-      take(known, wanted)
-   end
-   return known, count(x) / (height * width)
-end
+local of_maxima = geometry.of('n, m', completing(place_of_maximum))
+local of_means = geometry.of('n, m', completing(place_of_mean))
 
 -- A function for each type (traces are for one type of memory) of a text that is done for each window of each
 -- plane, four planes, or one, together: of plane @ the first element is q[first@], and its result k@.
 -- READ(pointer, place) is an element that may be NaN.
 local LOOPS = [[
    local get, cast, max = ...
-   return function(p, q, planes, pixels, g, of_rows, of_columns)
+   return function(p, q, g, of_rows, of_columns)
       local windows, starts, places, rows, columns, heights, widths =
          g.windows, g.starts, g.places, g.rows, g.columns, g.heights, g.widths
+      local planes, pixels = g.planes, g.pixels
       for w = 0, windows - 1 do
          local from, to, height, width, plane = starts[w], starts[w + 1] - 1, heights[w], widths[w], 0
          while plane <= planes - 4 do
@@ -145,51 +135,33 @@ local function sizes_of_both(out)
 end
 
 function luajit.adaptive_max_pooling(out, indices, x, n, m)
-   if out.T ~= x.T or indices.T.host ~= types.Long or not indices.T.here or not is_apart(out, x, indices)
-      or not is_apart(indices, x) then
-      return false
-   end
-   local g, planes = windows_of(x, n, m, place_of_maximum)
+   local g = gates.typed(x.T, x, out) and gates.indices(indices) and gates.apart(out, x, indices)
+      and gates.apart(indices, x) and gates.few(count(x), MOST) and of_maxima(x, n, m)
    if not g then return false end
    x = rooms.in_one_piece(x)
-   if not is_contiguous(x) or not blas.reads_plainly(x, true) or not rooms.begin(out, x, n, m) then
+   if not gates.plain(x, x.T) or not gates.finite(x) or not gates.begun(out, x, n, m)
+      or not gates.resized(indices, sizes_of_both(out)) then
       return false
    end
-   resize(indices, sizes_of_both(out))
-   if not is_contiguous(indices) then return false end
    local of_rows = first_element(indices)
-   find_maxima(x.T.host.code)(first_element(out), first_element(x), planes, g.height * g.width, g, of_rows,
-      of_rows + count(out))
+   find_maxima(x.T.host.code)(first_element(out), first_element(x), g, of_rows, of_rows + count(out))
    return true
 end
 
--- Whether gradients are for the images, and to be written.
-local function fit(gradient, x, grad_output)
-   local nd = x.nd
-   if gradient.T ~= x.T or grad_output.T ~= x.T or grad_output.nd ~= nd or x[1] ~= grad_output[1] or nd == 4
-      and x[3] ~= grad_output[3] then
-      return false
-   end
-   return is_apart(gradient, x, grad_output) and count(x) > 0
-end
-
 -- Gives the gradient zeros, in one piece.
-local function begin(gradient, x)
-   resize_as(gradient, x)
-   return is_contiguous(gradient) and few.zero(gradient, count(gradient))
-end
+local function begin(gradient, x) return gates.resized_as(gradient, x) and few.zero(gradient, count(gradient)) end
 
 -- The gradients at q go to where each maximum was; false for a place outside: Python begins anew, and raises
 -- the error.
 local ADD = [[
-   local band, bnot, arshift, tobit, tonumber, get = ...
-   return function(p, q, planes, pixels, g, of_rows, of_columns)
+   local band, bnot, arshift, tobit, tonumber, get, no = ...
+   return function(p, q, g, of_rows, of_columns)
       local starts, places, windows, width, w, first = g.starts, g.places, tobit(g.windows), g.width, 0,
          tobit(0)
-      pixels = tobit(pixels)
-      for k = 0, planes * windows - 1 do
+      local pixels = tobit(g.pixels)
+      for k = 0, g.planes * windows - 1 do
          local at = places[starts[w] ] + (tonumber(of_rows[k]) - 1) * width + tonumber(of_columns[k]) - 1
-         if not (at >= 0 and at < pixels) then return false end
+         if not (at >= 0 and at < pixels) then return no 'a place outside its plane' end
          at = first + at
          p[at] = get(p, at) + get(q, k)
          w = tobit(w + 1)
@@ -201,49 +173,48 @@ local ADD = [[
 ]]
 local add_for = compiled.for_each(types.codes_of_reals, function(code)
    return compiled.from_text(ADD, 'nn.pooling.luajit.adaptive')(bit.band, bit.bnot, bit.arshift, bit.tobit, tonumber,
-      types[code].get)
+      types[code].get, no)
 end)
 
 function luajit.adaptive_max_pooling_grad_input(gradient, x, grad_output, indices)
    local nd = x.nd
-   if nd ~= 3 and nd ~= 4 or not fit(gradient, x, grad_output) or not is_apart(gradient, indices) then return false end
-   if indices.T.host ~= types.Long or not indices.T.here or indices.nd ~= nd + 1 or indices[1] ~= 2
-      or not is_contiguous(indices) then
+   if not (gates.planes(x, 2) and gates.typed(x.T, x, gradient, grad_output) and gates.indices(indices)
+      and gates.apart(gradient, x, grad_output, indices) and gates.planes(grad_output, 2)
+      and gates.few(count(x), MOST)) then
       return false
    end
-   for d = 1, nd do
-      if indices[2 * d + 1] ~= grad_output[2 * d - 1] then return false end
+   local n, m = grad_output[2 * grad_output.nd - 3], grad_output[2 * grad_output.nd - 1]
+   if not gates.sized(grad_output, x, n, m) or not gates.plain(indices, indices.T) then return false end
+   for d = 0, nd do
+      if indices.nd ~= nd + 1 or indices[2 * d + 1] ~= (d == 0 and 2 or grad_output[2 * d - 1]) then
+         return no 'indices of other sizes'
+      end
    end
-   local g, planes = windows_of(x, grad_output[2 * nd - 3], grad_output[2 * nd - 1], place_of_maximum)
+   local g = of_maxima(x, n, m)
    if not g then return false end
    grad_output = rooms.in_one_piece(grad_output)
-   if not is_contiguous(grad_output) or not begin(gradient, x) then return false end
+   if not gates.plain(grad_output, x.T) or not begin(gradient, x) then return false end
    local of_rows = first_element(indices)
-   return add_for(x.T.host.code)(first_element(gradient), first_element(grad_output), planes,
-      g.height * g.width, g, of_rows, of_rows + count(grad_output))
+   return add_for(x.T.host.code)(first_element(gradient), first_element(grad_output), g, of_rows,
+      of_rows + count(grad_output))
 end
 
 function luajit.adaptive_average_pooling(out, x, n, m)
-   if out.T ~= x.T or not is_apart(out, x) then return false end
-   local g, planes = windows_of(x, n, m, place_of_mean)
+   local g = gates.typed(x.T, x, out) and gates.apart(out, x) and gates.few(count(x), MOST) and of_means(x, n, m)
    if not g then return false end
    x = rooms.in_one_piece(x)
-   if not is_contiguous(x) or not rooms.begin(out, x, n, m) then return false end
+   if not gates.plain(x, x.T) or not gates.begun(out, x, n, m) then return false end
    local run = few.reads_plainly(x, x) and find_means_plainly or find_means
-   run(x.T.host.code)(first_element(out), first_element(x), planes, g.height * g.width, g)
+   run(x.T.host.code)(first_element(out), first_element(x), g)
    return true
 end
 
 function luajit.adaptive_average_pooling_gradient(gradient, x, grad_output, n, m)
-   local nd = x.nd
-   local g, planes = windows_of(x, n, m, place_of_mean)
-   if not g or not fit(gradient, x, grad_output) or grad_output[2 * nd - 3] ~= n
-      or grad_output[2 * nd - 1] ~= m then
-      return false
-   end
+   local g = gates.few(count(x), MOST) and gates.typed(x.T, x, gradient, grad_output) and of_means(x, n, m)
+   if not g or not gates.sized(grad_output, x, n, m) or not gates.apart(gradient, x, grad_output) then return false end
    grad_output = rooms.in_one_piece(grad_output)
-   if not is_contiguous(grad_output) or not begin(gradient, x) then return false end
+   if not gates.plain(grad_output, x.T) or not begin(gradient, x) then return false end
    local run = few.reads_plainly(grad_output, grad_output) and distribute_plainly or distribute
-   run(x.T.host.code)(first_element(gradient), first_element(grad_output), planes, g.height * g.width, g)
+   run(x.T.host.code)(first_element(gradient), first_element(grad_output), g)
    return true
 end

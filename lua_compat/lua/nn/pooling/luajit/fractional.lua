@@ -1,21 +1,32 @@
--- Max-pooling of windows at random places of few images and volumes, computed here, as nn/pooling/luajit/maxima.lua
--- says.
+-- Max-pooling of windows at random places of few images and volumes, as nn/pooling/luajit/maxima.lua says.
+local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
-local blas = require 'torch.luajit.blas'
 local ways = require 'torch.core.ways'
-local rooms = require 'nn.shared.luajit.scratch'
+local gates = require 'nn.shared.luajit.gates'
+local geometry = require 'nn.shared.luajit.geometry'
+local new_rooms = require 'torch.core.scratch'
 local maxima = require 'nn.pooling.luajit.maxima'
 
-local luajit = ways.luajit
-local floor, count = math.floor, memory.count
-local time, row, column, begins, places_of_begins = maxima.time, maxima.row, maxima.column, maxima.begins,
-   maxima.places_of_begins
+local luajit, no, floor = ways.luajit, ways.no, math.floor
+local rooms, whole_numbers = new_rooms(), ffi.typeof 'int32_t *'
+local function room(name, n) return ffi.cast(whole_numbers, rooms(name, 4 * n)) end
 
--- Sets a dimension: `windows` windows of `span` numbers; whether that is usual.
-local function set(axis, size, windows, span)
-   axis.size, axis.count, axis.span, axis.dilation, axis.reach = size, windows, span, 1, size
-   return span % 1 == 0 and span >= 1 and windows % 1 == 0 and windows >= 1 and windows + span - 1 < size
+-- A dimension of so many windows.
+local function axis(size, windows, span)
+   if not gates.whole(1, windows, span) then return false end
+   if windows + span - 1 >= size then return no 'windows at all places there are' end
+   return { size = size, count = windows, span = span, dilation = 1, reach = size }
 end
+
+local function complete(g, x)
+   local last = 2 * g.nd - 1
+   local time = not g.kt and { size = 1, count = 1, span = 1, dilation = 1, reach = 1 }
+      or axis(x[last - 4], g.times, g.kt)
+   local row, column = axis(x[last - 2], g.rows, g.kh), axis(x[last], g.columns, g.kw)
+   return time and row and column and maxima.complete(g, x, time, row, column)
+end
+local of_images = geometry.of('rows, columns, kh, kw', complete)
+local of_volumes = geometry.of('times, rows, columns, kt, kh, kw', complete)
 
 -- Fills `to` with where the windows of a dimension begin (from 0), for a sample between 0 and 1: as Torch7 rounds, in
 -- numbers of the type. distance: from one number to the next
@@ -27,70 +38,50 @@ local function begin_axis(to, axis, distance, sample, cast)
    to[axis.count - 1] = last * distance
 end
 
-local frames, rows, columns = maxima.new_begins(), maxima.new_begins(), maxima.new_begins()
-
--- Fills where the windows begin; whether all samples are between 0 and 1. axes: how many of time, row and column there
--- are
-local function lay_out(samples, planes, axes)
-   local T, k = samples.T, 0
-   local u, get, cast = samples.S.p + samples.off, T.get, T.cast
-   local height, width = row.size, column.size
-   for plane = 0, planes - 1 do
+-- Where the windows begin, in all planes and in their own (from 1): both in rooms; nil where a sample is not between 0
+-- and 1.
+local function lay_out(g, samples)
+   local time, row, column, T, k = g.time, g.row, g.column, samples.T, 0
+   local begins, places = room('begins', g.n), room('places', g.n)
+   local frames, rows, columns = room('frames', time.count), room('rows', row.count), room('columns', column.count)
+   local u, get, cast, width, axes = memory.first_element(samples), T.get, T.cast, column.size, g.kt and 3 or 2
+   frames[0] = 0
+   for plane = 0, g.planes - 1 do
       local at = plane * axes
       local x, y, z = get(u, at), get(u, at + 1), axes == 3 and get(u, at + 2) or 0
-      if not (x >= 0 and x <= 1 and y >= 0 and y <= 1 and z >= 0 and z <= 1) then return false end
+      if not (x >= 0 and x <= 1 and y >= 0 and y <= 1 and z >= 0 and z <= 1) then
+         return no 'a sample that is not between 0 and 1'
+      end
       begin_axis(columns, column, 1, x, cast)
       begin_axis(rows, row, width, y, cast)
-      begin_axis(frames, time, height * width, z, cast)
-      local first = plane * time.size * height * width
+      if g.kt then begin_axis(frames, time, row.size * width, z, cast) end
       for t = 0, time.count - 1 do
          for r = 0, row.count - 1 do
             local line = frames[t] + rows[r]
             for c = 0, column.count - 1 do
                local place = line + columns[c]
-               begins[k], places_of_begins[k] = first + place, place + 1
+               begins[k], places[k] = plane * g.pixels + place, place + 1
                k = k + 1
             end
          end
       end
    end
-   return true
+   return begins, places
 end
 
-local function pool(out, places, x, samples, axes)
-   local planes = count(x) / (time.size * row.size * column.size)
-   local windows, taps = time.count * row.count * column.count, time.span * row.span * column.span
-   if taps > maxima.MOST_TAPS or planes * windows > maxima.MOST_WINDOWS or not blas.reads_plainly(x, true) then
-      return false
-   end
-   if samples.nd ~= 3 or samples[1] * samples[3] ~= planes or x.nd == axes + 2 and samples[1] ~= x[1]
+function luajit.fractional_max_pooling(out, places, x, samples, ...)
+   local axes = select('#', ...) == 6 and 3 or 2
+   local g = maxima.are_for_lua(out, places, x, axes) and (axes == 3 and of_volumes or of_images)(x, ...)
+   if not g or not gates.plain(samples, x.T) then return false end
+   if samples.nd ~= 3 or samples[1] * samples[3] ~= g.planes or x.nd == axes + 2 and samples[1] ~= x[1]
       or samples[5] ~= axes then
-      return false
+      return no 'samples of other sizes'
    end
-   if not rooms.plain(samples, x.T) or not lay_out(samples, planes, axes) then return false end
-   local begin = axes == 3 and rooms.begin_volumes or rooms.begin
-   if not begin(out, x, row.count, column.count, nil, time.count) then return false end
-   if not begin(places, x, row.count, column.count, nil, time.count) then return false end
-   maxima.set_taps()
-   return maxima.find(out, places, x.S.p + x.off, planes * windows, taps)
+   local begins, first_places = lay_out(g, samples)
+   return begins and maxima.find(out, places, x, g, begins, first_places)
 end
 
-local function of_images(out, places, x, samples, rows, columns, kh, kw)
-   local nd = x.nd
-   if not maxima.are_for_lua(out, places, x, 2) then return false end
-   maxima.one_frame()
-   return set(row, x[2 * nd - 3], rows, kh) and set(column, x[2 * nd - 1], columns, kw)
-      and pool(out, places, x, samples, 2)
-end
-
-local function of_volumes(out, places, x, samples, frames, rows, columns, kt, kh, kw)
-   local nd = x.nd
-   return maxima.are_for_lua(out, places, x, 3) and set(time, x[2 * nd - 5], frames, kt)
-      and set(row, x[2 * nd - 3], rows, kh)
-      and set(column, x[2 * nd - 1], columns, kw) and pool(out, places, x, samples, 3)
-end
-
-function luajit.fractional_max_pooling(out, places, x, samples, a, b, c, d, e, f)
-   if e then return of_volumes(out, places, x, samples, a, b, c, d, e, f) end
-   return of_images(out, places, x, samples, a, b, c, d)
+function luajit.fractional_max_pooling_grad_input(gradient, x, grad_output, indices, axes)
+   return maxima.may_add(gradient, x, grad_output, indices) and gates.planes(x, axes, grad_output)
+      and maxima.add_gradients(gradient, x, grad_output, indices, axes)
 end

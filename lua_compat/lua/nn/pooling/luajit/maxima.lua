@@ -1,75 +1,67 @@
--- Max-pooling of few images and volumes, computed here, of numbers all of which are finite.
+-- Max-pooling of few images and volumes, and its gradients, which go to the places of the maxima.
 --
 -- LuaJIT enters a loop anew each time, which costs as much as small windows: all windows of all planes are one loop,
 -- and the numbers that a small window sees are written out in it. Which of them is the greatest is random, and a
--- processor guesses
--- branches: the first place is the greatest of the negative ones, where a difference to the maximum makes one infinite.
+-- processor guesses branches: the first place is the greatest of the negative ones, where a difference to the maximum
+-- makes one infinite. All numbers are finite.
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
-local apart = require 'torch.core.overlap'
 local few = require 'torch.luajit.elementwise'
 local blas = require 'torch.luajit.blas'
 local ways = require 'torch.core.ways'
 local compiled = require 'torch.core.templates'
 local rooms = require 'nn.shared.luajit.scratch'
+local gates = require 'nn.shared.luajit.gates'
+local geometry = require 'nn.shared.luajit.geometry'
 
-local luajit = ways.luajit
-local count = memory.count
+local luajit, no = ways.luajit, ways.no
+local count, first_element = memory.count, memory.first_element
 local floor, ceil, max, cast, copy = math.floor, math.ceil, math.max, ffi.cast, ffi.copy
-local plain, is_apart = rooms.plain, apart.is_apart
+local halves = ffi.typeof 'int32_t *'
 
 local maxima = {}
 
 local MOST = 2 ^ 17 -- numbers of all images; for more, several threads are faster
-local MOST_WINDOWS = 2 ^ 15
-
--- From the first number of a window to each that it sees: in the image, then in the memory that is read.
-local MOST_TAPS = 1024
-local offsets = ffi.new('int32_t[?]', 2 * MOST_TAPS)
-maxima.MOST_WINDOWS, maxima.MOST_TAPS = MOST_WINDOWS, MOST_TAPS
-
--- Where each window begins: in the memory that is read, and in its plane of the image, from 1. (LuaJIT computes with
--- whole numbers from memory as such, with others that it cannot tell from fractions as with those.)
-function maxima.new_begins() return ffi.new('int32_t[?]', MOST_WINDOWS) end
-local begins, places_of_begins = maxima.new_begins(), maxima.new_begins()
-maxima.begins, maxima.places_of_begins = begins, places_of_begins
+local MOST_WINDOWS, MOST_TAPS = 2 ^ 15, 1024
+local MOST_OF_GRADIENTS = 2 ^ 15 -- numbers: a new gradient and places cost PyTorch several operators
 
 -- One dimension of what is pooled: its size, how many windows there are, the step from one to the next, the border
--- before it, how many numbers a window sees, their distance, and the size with the border.
-local function axis() return { size = 1, count = 1, step = 1, border = 0, span = 1, dilation = 1, reach = 1 } end
-local time, row, column = axis(), axis(), axis()
-local all_axes = { time, row, column }
-maxima.time, maxima.row, maxima.column = time, row, column
-
--- Sets the time of images.
-function maxima.one_frame()
-   time.size, time.count, time.step, time.border, time.span, time.dilation, time.reach = 1, 1, 1, 0, 1, 1, 1
+-- before it, how many numbers a window sees, their distance, and the size with the border, as far as windows see.
+local function axis(size, n, step, border, span, dilation)
+   return { size = size, count = n, step = step, border = border, span = span, dilation = dilation,
+      reach = (n - 1) * step + dilation * (span - 1) + 1 }
 end
 
--- Fills them for so many planes.
-local function lay_out(planes)
-   local k, wide, width = 0, column.reach, column.size
-   local first = 1 - (time.border * row.size + row.border) * width - column.border
-   for t = 0, time.count - 1 do
-      for r = 0, row.count - 1 do
-         local at, place = (t * time.step * row.reach + r * row.step) * wide,
-            first + (t * time.step * row.size + r * row.step) * width
-         for c = 0, column.count - 1 do
-            begins[k], places_of_begins[k] = at + c * column.step, place + c * column.step
-            k = k + 1
-         end
-      end
+-- Whether every window has a number that is not the border's.
+local function all_reach(size, span, step, border, dilation)
+   for first = -border, -1, step do
+      local tap = ceil(-first / dilation)
+      if tap >= span or first + tap * dilation >= size then return false end
    end
-   local plane = time.reach * row.reach * wide
-   for w = k, planes * k - 1 do
-      begins[w], places_of_begins[w] = begins[w - k] + plane, places_of_begins[w - k]
-   end
+   return true
 end
 
--- Fills the offsets; how many numbers a window sees.
-function maxima.set_taps()
+-- A dimension as a layer counts its windows.
+local function counted_axis(size, span, step, border, dilation, by_ceil)
+   local first = border or 0
+   if not gates.whole(1, span, step, dilation) or not gates.whole(0, first) then return false end
+   local room = size + 2 * first - dilation * (span - 1) - 1
+   if room < 0 or first > span / 2 or first > 0 and not all_reach(size, span, step, first, dilation) then
+      return no 'windows that lie in the border, or are larger than the image'
+   end
+   local n = (by_ceil and ceil or floor)(room / step) + 1
+   if (n - 1) * step >= size + first then
+      if first == 0 then return no 'a window that begins behind the end' end
+      n = n - 1
+   end
+   return axis(size, n, step, first, span, dilation)
+end
+
+-- From the first number of a window to each that it sees: in the image, then in the memory that is read.
+local function offsets_of(time, row, column)
    local n, taps = time.span * row.span * column.span, 0
+   local offsets = ffi.new('int32_t[?]', 2 * n)
    for t = 0, time.span - 1 do
       for r = 0, row.span - 1 do
          local image = (t * time.dilation * row.size + r * row.dilation) * column.size
@@ -80,14 +72,68 @@ function maxima.set_taps()
          end
       end
    end
-   return n
+   return offsets
 end
 
+-- Where each window begins: in the memory that is read, and in its plane of the image, from 1. (LuaJIT computes with
+-- whole numbers from memory as such, with others that it cannot tell from fractions as with those.)
+local function lay_out(g)
+   local time, row, column = g.time, g.row, g.column
+   local begins, places = ffi.new('int32_t[?]', g.n), ffi.new('int32_t[?]', g.n)
+   g.begins, g.places, g.bytes = begins, places, 8 * g.n
+   local k, wide, width = 0, column.reach, column.size
+   local first = 1 - (time.border * row.size + row.border) * width - column.border
+   for t = 0, time.count - 1 do
+      for r = 0, row.count - 1 do
+         local at, place = (t * time.step * row.reach + r * row.step) * wide,
+            first + (t * time.step * row.size + r * row.step) * width
+         for c = 0, column.count - 1 do
+            begins[k], places[k] = at + c * column.step, place + c * column.step
+            k = k + 1
+         end
+      end
+   end
+   local plane = time.reach * row.reach * wide
+   for w = k, g.n - 1 do begins[w], places[w] = begins[w - k] + plane, places[w - k] end
+end
+
+-- Completes the geometry g of windows over x, whose dimensions are given, but for where they begin.
+function maxima.complete(g, x, time, row, column)
+   g.time, g.row, g.column, g.frames = time, row, column, g.kt and time.count
+   g.pixels, g.windows = time.size * row.size * column.size, time.count * row.count * column.count
+   g.planes, g.taps = count(x) / g.pixels, time.span * row.span * column.span
+   g.n = g.planes * g.windows
+   if not gates.within(g.taps, MOST_TAPS, 'more than %d numbers in a window')
+      or not gates.within(g.n, MOST_WINDOWS, 'more than %d windows') then
+      return false
+   end
+   g.offsets = offsets_of(time, row, column)
+   return g
+end
+
+-- The geometry of windows that a layer counts. Volumes have the numbers kt, dt ..., too.
+local function count_windows(g, x)
+   local last, by_ceil = 2 * g.nd - 1, g.by_ceil
+   local time = not g.kt and axis(1, 1, 1, 0, 1, 1) or counted_axis(x[last - 4], g.kt, g.dt, g.pt, g.lt, by_ceil)
+   local row = time and counted_axis(x[last - 2], g.kh, g.dh, g.ph, g.lh or 1, by_ceil)
+   local column = row and counted_axis(x[last], g.kw, g.dw, g.pw, g.lw or 1, by_ceil)
+   if not column then return false end
+   local axes = { time, row, column }
+   for _, one in ipairs(axes) do g.bordered = g.bordered or one.border > 0 or one.reach > one.size end
+   for _, one in ipairs(axes) do one.reach = g.bordered and max(one.reach, one.size + one.border) or one.size end
+   if not maxima.complete(g, x, time, row, column) then return false end
+   lay_out(g)
+   return g
+end
+local of_images = geometry.of('kw, kh, dw, dh, pw, ph, by_ceil, lw, lh', count_windows)
+local of_volumes = geometry.of('by_ceil, kt, kw, kh, dt, dw, dh, pt, pw, ph, lt, lw, lh', count_windows)
+
 local LOOP = [[
-   local max, min, tobit, begins, first_places, offsets = ...
+   local max, min, tobit = ...
    local HUGE, LEAST = 1e308, -1e300 -- less than any number of which the square is finite
-   return function(p, places, q, n, taps)
-      for k = 0, n - 1 do
+   return function(p, places, q, g, begins, first_places)
+      local offsets, taps = g.offsets, g.taps
+      for k = 0, g.n - 1 do
          local at = begins[k]
          BODY
       end
@@ -135,8 +181,7 @@ local function loop_for(taps, T)
    local key = taps or 0
    loops[T] = loops[T] or {}
    loops[T][key] = loops[T][key]
-      or compiled.from_text(LOOP:gsub('BODY', body_of(taps)), 'nn.pooling.luajit.maxima')(math.max, math.min, bit.tobit,
-         begins, places_of_begins, offsets)
+      or compiled.from_text(LOOP:gsub('BODY', body_of(taps)), 'nn.pooling.luajit.maxima')(math.max, math.min, bit.tobit)
    return loops[T][key]
 end
 
@@ -148,39 +193,9 @@ compiled.on_first_use(function()
    end
 end)
 
--- Finds the maxima of n windows that begins and offsets say, in the memory at q.
-function maxima.find(out, places, q, n, taps)
-   loop_for(taps, out.T)(out.S.p + out.off, places.S.p + places.off, q, n, taps)
-   return true
-end
-
--- Whether every window has a number that is not the border's.
-local function all_reach(size, span, step, padding, dilation)
-   for first = -padding, -1, step do
-      local tap = ceil(-first / dilation)
-      if tap >= span or first + tap * dilation >= size then return false end
-   end
-   return true
-end
-
--- Sets a dimension; false for what is unusual: a window begins behind the end, an argument is wrong.
-local function set(axis, size, span, step, padding, dilation, by_ceil)
-   if span % 1 ~= 0 or step % 1 ~= 0 or padding % 1 ~= 0 or dilation % 1 ~= 0 then return false end
-   if span < 1 or step < 1 or padding < 0 or dilation < 1 or padding > span / 2 then return false end
-   local room = size + 2 * padding - dilation * (span - 1) - 1
-   if room < 0 or padding > 0 and not all_reach(size, span, step, padding, dilation) then return false end
-   local n = (by_ceil and ceil or floor)(room / step) + 1
-   if (n - 1) * step >= size + padding then
-      if padding == 0 then return false end
-      n = n - 1
-   end
-   axis.size, axis.count, axis.step, axis.border, axis.span, axis.dilation = size, n, step, padding, span, dilation
-   axis.reach = (n - 1) * step + dilation * (span - 1) + 1 -- as far as windows see
-   return true
-end
-
--- The planes with so many numbers more, of the least one, before and behind.
-local function with_border(T, q, planes)
+-- The planes with their border of the least number, before and behind.
+local function with_border(T, q, g)
+   local time, row, column, planes = g.time, g.row, g.column, g.planes
    local deep, high, wide, frames, height, width = time.reach, row.reach, column.reach, time.size, row.size, column.size
    local border = cast(T.pointer, rooms.room('maxima', planes * deep * high * wide * T.size))
    for k = 0, planes * deep * high * wide - 1 do border[k] = -math.huge end
@@ -197,50 +212,103 @@ end
 
 -- Whether x, of planes of `axes` dimensions, and the results are for LuaJIT.
 function maxima.are_for_lua(out, places, x, axes)
-   local T, n = x.T, count(x)
-   if few.LIMIT == 0 or x.nd ~= axes + 1 and x.nd ~= axes + 2 or n == 0 or n > MOST or not plain(x, T)
-      or not T.real then
+   return gates.planes(x, axes) and gates.few(count(x), MOST) and gates.typed(x.T, out) and gates.plain(x, x.T)
+      and gates.indices(places)
+      and gates.apart(out, x, places) and gates.finite(x)
+end
+
+-- Gives the results their sizes, and finds the maxima of windows that begin there.
+function maxima.find(out, places, x, g, begins, first_places)
+   local T, rows, columns, frames = x.T, g.row.count, g.column.count, g.frames
+   if not gates.begun(out, x, rows, columns, nil, frames) or not gates.begun(places, x, rows, columns, nil, frames) then
       return false
    end
-   return out.T == T and places.T.host == types.Long and is_apart(out, x, places)
+   local q = first_element(x)
+   loop_for(g.taps, T)(first_element(out), first_element(places), g.bordered and with_border(T, q, g) or q, g,
+      begins, first_places)
+   return true
 end
 
--- Windows over the planes of x, whose dimensions are set.
-local function pool(out, places, x, axes)
-   local windows, numbers = time.count * row.count * column.count, time.size * row.size * column.size
-   local taps, planes = time.span * row.span * column.span, count(x) / numbers
-   if taps > MOST_TAPS or planes * windows > MOST_WINDOWS or not blas.reads_plainly(x, true) then return false end
-   local begin = axes == 3 and rooms.begin_volumes or rooms.begin
-   if not begin(out, x, row.count, column.count, nil, time.count) then return false end
-   if not begin(places, x, row.count, column.count, nil, time.count) then return false end
-   local q = x.S.p + x.off
-   local bordered = false
-   for _, axis in ipairs(all_axes) do bordered = bordered or axis.border > 0 or axis.reach > axis.size end
-   for _, axis in ipairs(all_axes) do
-      axis.reach = bordered and max(axis.reach, axis.size + axis.border) or axis.size
-   end
-   if bordered then q = with_border(x.T, q, planes) end
-   maxima.set_taps()
-   lay_out(planes)
-   return maxima.find(out, places, q, planes * windows, taps)
-end
-
-local function of_images(out, places, x, kw, kh, dw, dh, pw, ph, by_ceil, lw, lh)
+-- (Each number has its name: LuaJIT does not follow a loop's end through functions of any number of arguments.)
+local function find(out, places, x, g) return g and maxima.find(out, places, x, g, g.begins, g.places) end
+function luajit.spatial_max_pooling(out, places, x, kw, kh, dw, dh, pw, ph, by_ceil, lw, lh)
    if not maxima.are_for_lua(out, places, x, 2) then return false end
-   local nd = x.nd
-   maxima.one_frame()
-   return set(row, x[2 * nd - 3], kh, dh, ph, lh or 1, by_ceil)
-      and set(column, x[2 * nd - 1], kw, dw, pw, lw or 1, by_ceil)
-      and pool(out, places, x, 2)
+   return find(out, places, x, of_images(x, kw, kh, dw, dh, pw, ph, by_ceil, lw, lh))
 end
-
-local function of_volumes(out, places, x, by_ceil, kt, kw, kh, dt, dw, dh, pt, pw, ph, lt, lw, lh)
+function luajit.volumetric_max_pooling(out, places, x, by_ceil, kt, kw, kh, dt, dw, dh, pt, pw, ph, lt, lw, lh)
    if not maxima.are_for_lua(out, places, x, 3) then return false end
-   local nd = x.nd
-   return set(time, x[2 * nd - 5], kt, dt, pt, lt, by_ceil) and set(row, x[2 * nd - 3], kh, dh, ph, lh, by_ceil)
-      and set(column, x[2 * nd - 1], kw, dw, pw, lw, by_ceil) and pool(out, places, x, 3)
+   return find(out, places, x, of_volumes(x, by_ceil, kt, kw, kh, dt, dw, dh, pt, pw, ph, lt, lw, lh))
 end
 
-luajit.spatial_max_pooling, luajit.volumetric_max_pooling = of_images, of_volumes
+-- Adds n gradients at q to the pixels at p that they belong to. All windows of all planes are one loop: LuaJIT enters
+-- one anew each time, which costs as much as many windows; no branch is taken at the end of a plane, which would be
+-- what it compiles the loop for if it happened to begin there. Places are read as their halves. False for one outside:
+-- Python begins anew, and raises the error.
+local ADD = [[
+   local band, bor, bnot, arshift, tobit, get, no = ...
+   return function(p, q, halves, n, windows, pixels)
+      local j, first = 0, tobit(-1)
+      windows, pixels = tobit(windows), tobit(pixels)
+      for k = 0, n - 1 do
+         local at = halves[k + k]
+         if bor(arshift(at - 1, 31), arshift(pixels - at, 31), halves[k + k + 1]) ~= 0 then
+            return no 'a place outside its plane'
+         end
+         at = tobit(first + at)
+         p[at] = READ(p, at) + READ(q, k)
+         j = tobit(j + 1)
+         local in_plane = arshift(tobit(j - windows), 31) -- -1 or 0
+         j, first = band(j, in_plane), tobit(first + band(pixels, bnot(in_plane)))
+      end
+      return true
+   end
+]]
+-- For each type on its own: traces are for one type of memory. add_plainly: of finite numbers, which may be read as
+-- they are
+local function adding(plain)
+   return compiled.for_each(types.codes_of_reals, function(code)
+      return compiled.from_text(compiled.reading(ADD, plain), 'nn.pooling.luajit.maxima')(bit.band, bit.bor, bit.bnot,
+         bit.arshift, bit.tobit, types[code].get, no)
+   end)
+end
+local add_plainly, add_one_by_one = adding(true), adding(false)
+
+-- Whether gradients are few, in one piece with places beside them, and apart from the result.
+function maxima.may_add(gradient, x, grad_output, indices)
+   local n, m = count(grad_output), count(x)
+   return gates.typed(x.T, x, grad_output, gradient) and gates.indices(indices)
+      and gates.apart(gradient, x, grad_output, indices) and gates.few(n > m and n or m, MOST_OF_GRADIENTS)
+      and gates.same_size(grad_output, indices) and gates.plain(grad_output, x.T) and gates.plain(indices, indices.T)
+end
+
+function maxima.begin(gradient, x)
+   memory.resize_as(gradient, x)
+   return few.zero(gradient, count(gradient)) or no 'a gradient that is not for LuaJIT to fill'
+end
+
+-- Adds the gradients to the numbers of x's planes, of `axes` dimensions, that they belong to.
+function maxima.add_gradients(gradient, x, grad_output, indices, axes)
+   local pixels, windows, n, nd = 1, 1, count(grad_output), x.nd
+   for d = nd - axes + 1, nd do pixels, windows = pixels * x[2 * d - 1], windows * grad_output[2 * d - 1] end
+   if not maxima.begin(gradient, x) then return false end
+   local add = blas.reads_plainly(grad_output) and add_plainly or add_one_by_one
+   return add(x.T.host.code)(first_element(gradient), first_element(grad_output), cast(halves, first_element(indices)),
+      n, windows, pixels)
+end
+
+local function add(gradient, x, grad_output, indices, g)
+   return g and gates.sized(grad_output, x, g.row.count, g.column.count, nil, g.frames)
+      and maxima.add_gradients(gradient, x, grad_output, indices, g.frames and 3 or 2)
+end
+function luajit.spatial_max_pooling_grad_input(gradient, x, grad_output, indices, kw, kh, dw, dh, pw, ph, by_ceil, lw,
+   lh)
+   if not maxima.may_add(gradient, x, grad_output, indices) or not gates.planes(x, 2) then return false end
+   return add(gradient, x, grad_output, indices, of_images(x, kw, kh, dw, dh, pw, ph, by_ceil, lw, lh))
+end
+function luajit.volumetric_max_pooling_grad_input(gradient, x, grad_output, indices, by_ceil, kt, kw, kh, dt, dw, dh,
+   pt, pw, ph, lt, lw, lh)
+   if not maxima.may_add(gradient, x, grad_output, indices) or not gates.planes(x, 3) then return false end
+   return add(gradient, x, grad_output, indices, of_volumes(x, by_ceil, kt, kw, kh, dt, dw, dh, pt, pw, ph, lt, lw, lh))
+end
 
 return maxima

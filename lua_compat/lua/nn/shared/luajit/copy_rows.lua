@@ -21,19 +21,22 @@ function lengths.of(text, name)
    return make
 end
 
--- lengths.rows_of_planes(bytes) gives what copies the rows of planes, `bytes` each: from row to row so many bytes
--- further there and here, and from plane to plane so many more. All rows of all planes are one loop: LuaJIT enters one
--- anew each time.
-lengths.rows_of_planes = lengths.of([[
-   local copy = ...
-   return function(to, from, planes, rows, to_row, to_plane, from_row, from_plane, bytes)
-      local k, a, b = 0, 0, 0
-      for _ = 1, planes * rows do
-         copy(to + a, from + b, BYTES)
-         k, a, b = k + 1, a + to_row, b + from_row
-         if k == rows then k, a, b = 0, a + to_plane, b + from_plane end
+-- What copies the rows of planes, `bytes` each, which are so many bytes apart there and here; with `gap` bytes more
+-- after each plane there (into) or here (out_of). All rows of all planes are one loop: LuaJIT enters one anew each
+-- time.
+local function of_planes(behind)
+   return lengths.of(([[
+      local copy = ...
+      return function(to, from, planes, rows, to_row, from_row, gap, bytes)
+         local k, a, b = 0, 0, 0
+         for _ = 1, planes * rows do
+            copy(to + a, from + b, BYTES)
+            k, a, b = k + 1, a + to_row, b + from_row
+            if k == rows then k, BEHIND end
+         end
       end
-   end
-]], 'nn.shared.luajit.copy_rows')
+   ]]):gsub('BEHIND', behind), 'nn.shared.luajit.copy_rows')
+end
+lengths.into_planes, lengths.out_of_planes = of_planes 'a = 0, a + gap', of_planes 'b = 0, b + gap'
 
 return lengths

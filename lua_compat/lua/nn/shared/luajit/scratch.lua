@@ -25,31 +25,27 @@ function rooms.bytes_at(t) return cast('char *', t.S.p + t.off) end
 -- Whether a tensor has elements, of type T and in one piece.
 function rooms.plain(t, T) return t.T == T and t.S and t.nd > 0 and is_contiguous(t) end
 
--- Gives r the sizes of x, images or sequences, with other rows and columns, and planes where those are given; whether
--- its elements then lie in one piece.
-function rooms.begin(r, x, rows, columns, planes)
-   local nd = x.nd
-   if nd == 2 then
-      resize(r, 2, { rows, columns })
-   else
-      local first, second = x[1], x[3]
-      if planes and nd == 3 then first = planes elseif planes then second = planes end
-      if r.nd ~= nd or r[1] ~= first or nd == 4 and r[3] ~= second or r[2 * nd - 3] ~= rows
-         or r[2 * nd - 1] ~= columns then
-         resize(r, nd, nd == 4 and { first, second, rows, columns } or { first, rows, columns })
-      end
+-- Whether r has the sizes of x, images or sequences, or where frames are given volumes, with other rows and columns,
+-- frames, and planes where those are given.
+function rooms.is_sized(r, x, rows, columns, planes, frames)
+   local nd, last = x.nd, 2 * x.nd - 1
+   if r.nd ~= nd or r[last - 2] ~= rows or r[last] ~= columns then return false end
+   if frames then
+      if r[last - 4] ~= frames then return false end
+      last = last - 2
    end
-   return is_contiguous(r)
+   return (last < 5 or r[last - 4] == (planes or x[last - 4])) and (last < 7 or r[1] == x[1])
 end
 
--- The same of volumes, with other frames.
-function rooms.begin_volumes(r, x, rows, columns, planes, frames)
-   local nd = x.nd
-   local first, second = x[1], x[3]
-   if planes and nd == 4 then first = planes elseif planes then second = planes end
-   if r.nd ~= nd or r[1] ~= first or nd == 5 and r[3] ~= second or r[2 * nd - 5] ~= frames or r[2 * nd - 3] ~= rows
-      or r[2 * nd - 1] ~= columns then
-      resize(r, nd, nd == 5 and { first, second, frames, rows, columns } or { first, frames, rows, columns })
+-- Gives r these sizes; whether its elements then lie in one piece.
+function rooms.begin(r, x, rows, columns, planes, frames)
+   if not rooms.is_sized(r, x, rows, columns, planes, frames) then
+      local nd, sizes = x.nd, {}
+      for d = 1, nd do sizes[d] = x[2 * d - 1] end
+      sizes[nd - 1], sizes[nd], sizes[nd - 2] = rows, columns, frames or sizes[nd - 2]
+      local of_planes = nd - (frames and 3 or 2)
+      if of_planes > 0 then sizes[of_planes] = planes or sizes[of_planes] end
+      resize(r, nd, sizes)
    end
    return is_contiguous(r)
 end

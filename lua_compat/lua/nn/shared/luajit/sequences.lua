@@ -1,4 +1,7 @@
 -- Windows of sequences, (batch x) frames x features.
+local gates = require 'nn.shared.luajit.gates'
+local no = require('torch.core.ways').no
+
 local floor = math.floor
 
 -- Sequences, frames, features.
@@ -9,9 +12,10 @@ end
 
 -- How many windows of `span` frames, `step` apart, each sequence of x has; nil where something is unusual.
 local function windows_of(x, span, step)
-   if x.nd ~= 2 and x.nd ~= 3 or not (span >= 1 and step >= 1) or span % 1 ~= 0 or step % 1 ~= 0 then return nil end
+   if x.nd ~= 2 and x.nd ~= 3 then return no 'neither a batch nor one sample' end
    local _, frames = sizes(x)
-   if frames < span then return nil end
+   if not gates.whole(1, span, step) then return false end
+   if frames < span then return no 'a window that is larger than the sequence' end
    return floor((frames - span) / step) + 1
 end
 

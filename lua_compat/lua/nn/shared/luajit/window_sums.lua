@@ -5,26 +5,28 @@ local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
 local few = require 'torch.luajit.elementwise'
 local compiled = require 'torch.core.templates'
-local numbers = require 'nn.shared.luajit.as_doubles'
+local no = require('torch.core.ways').no
+local gates = require 'nn.shared.luajit.gates'
+local geometry = require 'nn.shared.luajit.geometry'
 local rooms = require 'nn.shared.luajit.scratch'
 local lengths = require 'nn.shared.luajit.copy_rows'
-local fields = require 'nn.shared.luajit.geometry_key'
 
 local count, fill, room, bytes_at = memory.count, ffi.fill, rooms.room, rooms.bytes_at
 local floor, max = math.floor, math.max
 
 local window_sums = {}
 
-local MOST = 2 ^ 14     -- elements of the images, with their borders
+local MOST = 2 ^ 14 -- elements of the images, with their borders
 -- elements of windows that are written out: LuaJIT would enter a loop anew for each window
 local MOST_WRITTEN = 16
 
--- p, q, u, a, b: pointers, v: a number, for what the parts of a text do, for window k, which begins at
--- begins[k] and is of plane channels[k] of its image: EACH one by one, FIRST before the windows of each
+-- p, q, u, a, b: pointers, v: a number, for what the parts of a text do with the geometry g: for window k, which begins
+-- at begins[k] and is of plane channels[k] of its image. EACH is done one by one, FIRST before the windows of each
 -- plane, LAST after them.
 local LOOP = [[
    local get, cast = ...
-   return function(p, q, u, a, b, v, n, begins, offsets, taps, channels, windows)
+   return function(g, p, q, u, a, b, v)
+      local n, begins, offsets, taps, channels, windows = g.n, g.begins, g.offsets, g.taps, g.channels, g.windows
       local j, x, y = 0, 0, 0
       FIRST
       for k = 0, n - 1 do
@@ -48,7 +50,8 @@ local BEHIND = [[
 -- four of them together, whose sums do not wait for each other. In DONE the window is @.
 local SUMS = [[
    local get, cast = ...
-   return function(p, q, u, a, b, v, n, begins, offsets, taps, channels)
+   return function(g, p, q, _, a, b)
+      local n, begins, offsets, taps, channels = g.n, g.begins, g.offsets, g.taps, g.channels
       for k = 0, n - 4, 4 do GROUP4 end
       for k = n - n % 4, n - 1 do GROUP1 end
    end
@@ -107,169 +110,113 @@ function window_sums.sums(done)
    return loops_of((SUMS:gsub('GROUP(%d)', function(windows) return of(tonumber(windows)) end)))
 end
 
--- The windows at hand: there is one geometry at a time. Images have a time of one.
--- planes: of an image; all: of all images; time, height, width: of one; high, wide: with its border, as far as windows
--- see; frames, rows,
---    columns: of windows
---    kt, kh, kw: a window; dt, dh, dw: steps; ph, pw: the border; taps: elements of a window
-local g = {}
-window_sums.geometry = g
-
--- How many windows there are along an axis, and as far as they and the axis with its border reach; nil where
--- that is for Python.
+-- How many windows there are along an axis, and as far as they and the axis with its border reach; nil where that is
+-- for Python.
 local function along(size, span, step, border, by_ceil)
-   if span < 1 or step < 1 or border < 0 or 2 * border > span or span > size + 2 * border then return nil end
+   if not gates.whole(1, span, step) or not gates.whole(0, border) then return nil end
+   if 2 * border > span or span > size + 2 * border then return no 'windows in the border, or larger than the image' end
    local n = (size + 2 * border - span) / step
    if by_ceil and n % 1 ~= 0 then
       n = floor(n) + 1
-      if n * step >= size + border then return nil end -- it begins behind the end
+      if n * step >= size + border then return no 'a window that begins behind the end' end
    end
    n = floor(n) + 1
    return n, max(size + 2 * border, (n - 1) * step + span)
 end
 
--- Sets the time of windows, with the others' sizes to follow.
-local function set_time(time, kt, dt, frames) g.time, g.kt, g.dt, g.frames = time, kt, dt, frames end
+local function whole_numbers(n) return ffi.new('int32_t[?]', n) end
 
--- Sets the rest to windows of x; whether they are for LuaJIT. most: elements, if not as many as above
-local function set(x, kw, kh, dw, dh, pw, ph, by_ceil, most)
-   local nd, T = x.nd, x.T
-   local height, width = x[2 * nd - 3], x[2 * nd - 1]
-   local rows, high = along(height, kh, dh, ph, by_ceil)
-   local columns, wide = along(width, kw, dw, pw, by_ceil)
-   if not (rows and columns) or not T.here or T.host ~= types.Float and T.host ~= types.Double
-      or few.LIMIT == 0 then
-      return false
-   end
-   local all = count(x) / (g.time * height * width)
-   if all * g.time * high * wide > (most or MOST) then return false end
-   g.all, g.planes, g.height, g.width, g.high, g.wide, g.rows, g.columns =
-      all, x[g.axis], height, width, high, wide, rows, columns
-   g.kh, g.kw, g.dh, g.dw, g.ph, g.pw = kh, kw, dh, dw, ph, pw
-   g.windows, g.taps = g.frames * rows * columns, g.kt * kh * kw
-   g.n = all * g.windows
-   return true
-end
-
--- Sets it to windows of x; whether they are for LuaJIT. by_ceil: their number is rounded up; most: elements,
--- if not as many as above
-function window_sums.set(x, kw, kh, dw, dh, pw, ph, by_ceil, most)
-   local nd = x.nd
-   if nd ~= 3 and nd ~= 4 or not numbers.are_whole(kw, kh, dw, dh, pw, ph) then return false end
-   set_time(1, 1, 1, 1)
-   g.axis = 2 * nd - 5
-   return set(x, kw, kh, dw, dh, pw, ph, by_ceil, most)
-end
-
--- The same of volumes, which have no border.
-function window_sums.set_volumes(x, kt, kw, kh, dt, dw, dh)
-   local nd = x.nd
-   if nd ~= 4 and nd ~= 5 or not numbers.are_whole(kt, kw, kh, dt, dw, dh) then return false end
-   local time = x[2 * nd - 5]
-   local frames = along(time, kt, dt, 0)
-   if not frames then return false end
-   set_time(time, kt, dt, frames)
-   g.axis = 2 * nd - 7
-   return set(x, kw, kh, dw, dh, 0, 0)
-end
-
--- Whether t has the sizes of x with the windows' frames, rows and columns for its own.
-function window_sums.are_results(t, x)
-   local nd, axis = x.nd, g.axis
-   if t.T ~= x.T or t.nd ~= nd or t[2 * nd - 1] ~= g.columns or t[2 * nd - 3] ~= g.rows or axis == 2 * nd - 7
-      and t[2 * nd - 5] ~= g.frames then
-      return false
-   end
-   for d = 1, axis, 2 do
-      if t[d] ~= x[d] then return false end
-   end
-   return true
-end
-
--- Where each window begins in the planes with their borders, which plane of its image it is of, and how far
--- its elements are from the first: kept while the geometry stays.
-local function of_whole_numbers(n) return ffi.new('int32_t[?]', n) end
-local begins, channels, offsets, room_for_windows, room_for_taps =
-   of_whole_numbers(1), of_whole_numbers(1), of_whole_numbers(1), 1, 1
-local known = {}
-local lie_so, take_geometry, forget_geometry = fields{ 'all', 'planes', 'time', 'high', 'wide', 'frames', 'rows',
-   'columns',
-   'kt', 'kh', 'kw', 'dt', 'dh', 'dw' }
-
-local function find_offsets()
-   if g.taps > room_for_taps then
-      offsets = of_whole_numbers(g.taps)
-      room_for_taps = g.taps
+-- Where each window begins in the planes with their borders, which plane of its image it is of, and how far its
+-- elements are from the first.
+local function find_places(g)
+   g.begins, g.channels, g.offsets, g.bytes = whole_numbers(g.n), whole_numbers(g.n), whole_numbers(g.taps), 8 * g.n
+   local plane, frame, row, column = 0, 0, 0, 0
+   for k = 0, g.n - 1 do
+      g.begins[k] = ((plane * g.time + frame * g.dt) * g.high + row * g.dh) * g.wide + column * g.dw
+      g.channels[k] = plane % g.planes
+      column = column + 1
+      if column == g.columns then column, row = 0, row + 1 end
+      if row == g.rows then row, frame = 0, frame + 1 end
+      if frame == g.frames then frame, plane = 0, plane + 1 end
    end
    local z, y, x = 0, 0, 0
    for tap = 0, g.taps - 1 do
-      offsets[tap] = (z * g.high + y) * g.wide + x
+      g.offsets[tap] = (z * g.high + y) * g.wide + x
       x = x + 1
       if x == g.kw then x, y = 0, y + 1 end
       if y == g.kh then y, z = 0, z + 1 end
    end
 end
 
-local function find_places()
-   if lie_so(known, g) then return end
-   forget_geometry(known)
-   if g.n > room_for_windows then
-      begins, channels = of_whole_numbers(g.n), of_whole_numbers(g.n)
-      room_for_windows = g.n
-   end
-   local plane, frame, row, column = 0, 0, 0, 0
-   for k = 0, g.n - 1 do
-      begins[k] = ((plane * g.time + frame * g.dt) * g.high + row * g.dh) * g.wide + column * g.dw
-      channels[k] = plane % g.planes
-      column = column + 1
-      if column == g.columns then column, row = 0, row + 1 end
-      if row == g.rows then row, frame = 0, frame + 1 end
-      if frame == g.frames then frame, plane = 0, plane + 1 end
-   end
-   find_offsets()
-   take_geometry(known, g)
+-- The geometry g of windows over x, which has kw, kh, dw, dh, and where there are any the border pw and ph, by_ceil
+-- (the number of windows is rounded up), and kt and dt of volumes, which have no border. It then has, too:
+--    planes: of an image; all: of all images; time, height, width: of one; high, wide: with its border, as far as
+-- windows see; frames (1 of images), rows, columns: of windows; windows: of a plane; n: of all; taps: elements of one
+-- most: elements, if not as many as above
+function window_sums.complete(g, x, most)
+   local axes, last = g.kt and 3 or 2, 2 * g.nd - 1
+   if not gates.planes(x, axes) then return false end
+   g.volumes, g.kt, g.dt, g.pw, g.ph = axes == 3, g.kt or 1, g.dt or 1, g.pw or 0, g.ph or 0
+   g.time, g.height, g.width, g.planes = axes == 3 and x[last - 4] or 1, x[last - 2], x[last], x[last - 2 * axes]
+   g.frames = along(g.time, g.kt, g.dt, 0)
+   if not g.frames then return false end
+   g.rows, g.high = along(g.height, g.kh, g.dh, g.ph, g.by_ceil)
+   if not g.rows then return false end
+   g.columns, g.wide = along(g.width, g.kw, g.dw, g.pw, g.by_ceil)
+   if not g.columns then return false end
+   g.all = count(x) / (g.time * g.height * g.width)
+   if not gates.few(g.all * g.time * g.high * g.wide, most or MOST) then return false end
+   g.windows, g.taps = g.frames * g.rows * g.columns, g.kt * g.kh * g.kw
+   g.n, g.has_border = g.all * g.windows, g.high > g.height or g.wide > g.width
+   find_places(g)
+   return g
 end
 
-local function has_border() return g.high > g.height or g.wide > g.width end
+-- Such a geometry of images, and of volumes.
+window_sums.of_images = geometry.of('kw, kh, dw, dh, pw, ph, by_ceil', window_sums.complete)
+window_sums.of_volumes = geometry.of('kt, kw, kh, dt, dw, dh', window_sums.complete)
+
+-- Whether t has the sizes of x with the windows' frames, rows and columns for its own; and gives it these, in one
+-- piece.
+function window_sums.are_results(g, t, x)
+   return t.T == x.T and gates.sized(t, x, g.rows, g.columns, nil, g.volumes and g.frames or nil)
+      or no 'tensors of different sizes or types'
+end
+function window_sums.begin(g, t, x) return gates.begun(t, x, g.rows, g.columns, nil, g.volumes and g.frames or nil) end
 
 -- Copies the planes of images at `images` into those with a border at `laid`, or back.
-local function copy_planes(laid, images, size, is_inward)
+local function copy_planes(g, laid, images, size, is_inward)
    local row, padded = g.width * size, g.wide * size
-   local copy_rows = lengths.rows_of_planes(row)
    local first, gap = laid + (g.ph * g.wide + g.pw) * size, (g.high - g.height) * padded
-   if is_inward then return copy_rows(first, images, g.all, g.height, padded, gap, row, 0, row) end
-   return copy_rows(images, first, g.all, g.height, row, 0, padded, gap, row)
+   if is_inward then return lengths.into_planes(row)(first, images, g.all, g.height, padded, row, gap, row) end
+   return lengths.out_of_planes(row)(images, first, g.all, g.height, row, padded, gap, row)
 end
 
 -- The elements of x, in one piece, with their border of zeros: where they are.
-function window_sums.elements(x)
-   if not has_border() then return memory.first_element(x) end
+function window_sums.elements(g, x)
+   if not g.has_border then return memory.first_element(x) end
    local bytes = g.all * g.high * g.wide * x.T.size
    local laid = room('laid', bytes)
    fill(laid, bytes)
-   copy_planes(laid, bytes_at(x), x.T.size, true)
+   copy_planes(g, laid, bytes_at(x), x.T.size, true)
    return ffi.cast(x.T.pointer, laid)
 end
 
 -- Where the elements of t, in one piece, which become zero, may be added to; window_sums.write gives t what has been
 -- added there.
-function window_sums.zeros(t)
+function window_sums.zeros(g, t)
    local bytes = g.all * g.time * g.high * g.wide * t.T.size
-   local p = has_border() and room('laid', bytes) or bytes_at(t)
+   local p = g.has_border and room('laid', bytes) or bytes_at(t)
    fill(p, bytes)
    return ffi.cast(t.T.pointer, p)
 end
-function window_sums.write(t, p)
-   if has_border() then copy_planes(ffi.cast('char *', p), bytes_at(t), t.T.size, false) end
+function window_sums.write(g, t, p)
+   if g.has_border then copy_planes(g, ffi.cast('char *', p), bytes_at(t), t.T.size, false) end
 end
 
--- Runs a loop; read, also_read: the tensors, the second may be nil, whose elements decide whether all may be read as
--- they are.
-function window_sums.run(loop, read, also_read, p, q, u, a, b, v)
-   find_places()
-   local plain = few.reads_plainly(read, read) and (not also_read or few.reads_plainly(also_read, also_read))
-   loop(read.T, g.taps, plain)(p, q, u, a, b, v, g.n, begins, offsets, g.taps, channels, g.windows)
-   return true
+-- Whether a loop may read all elements of tensors, the second of which may be nil, as they are.
+function window_sums.reads_plainly(t, s)
+   return few.reads_plainly(t, t) and (not s or few.reads_plainly(s, s))
 end
 
 return window_sums

@@ -4,16 +4,16 @@
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
-local few = require 'torch.luajit.elementwise'
 local blas = require 'torch.luajit.blas'
 local ways = require 'torch.core.ways'
+local gates = require 'nn.shared.luajit.gates'
+local geometry = require 'nn.shared.luajit.geometry'
 local rooms = require 'nn.shared.luajit.scratch'
 local window_sums = require 'nn.shared.luajit.window_sums'
-local is_apart = require('torch.core.overlap').is_apart
 
-local luajit = ways.luajit
-local select, floor, min = select, math.floor, math.min
-local count, plain, bytes_at, room = memory.count, rooms.plain, rooms.bytes_at, rooms.room
+local luajit, no = ways.luajit, ways.no
+local floor, min = math.floor, math.min
+local bytes_at, room, first_element = rooms.bytes_at, rooms.room, memory.first_element
 
 local MOST = 2 ^ 16 -- elements of the larger images; for more PyTorch has several threads
 local MOST_OF_MATRIX = 2 ^ 15
@@ -67,86 +67,64 @@ local function matrix(kind, T, n, size, rest)
    return of_name[key]
 end
 
--- Axes of the images at hand, from 0: elements of the smaller and of the larger ones.
-local smaller, larger = {}, {}
-
--- Sets them to the last axes of x and the given sizes; how many axes and planes there are; nil where that is for
--- Python.
-local function set_axes(kind, x, ...)
-   local axes, first, planes, of_larger = select('#', ...), x.nd - select('#', ...), 1, 1
-   if few.LIMIT == 0 or not x.T.real or not x.T.here or axes < 2 or axes > 3 or first < 1 then return nil end
-   for d = 1, first do planes = planes * x[2 * d - 1] end
-   for axis = 0, axes - 1 do
-      local n, size = x[2 * (first + axis) + 1], (select(axis + 1, ...))
-      if not (size >= 1) or size % 1 ~= 0 or kind == 'nearest' and size % n ~= 0 then return nil end
-      smaller[axis], larger[axis], of_larger = n, size, of_larger * size
+-- Completes the geometry of x, whose last axes become height and width, or depth, height and width:
+--    axes: from 1, each with its elements before (n) and after (size), and for its product the rows that there are, and
+--    the elements of smaller images that lie behind it (rest)
+local function completing(kind)
+   return function(g, x)
+      local sizes = g.depth and { g.depth, g.height, g.width } or { g.height, g.width }
+      if not gates.planes(x, #sizes) or not gates.whole(1, unpack(sizes)) then return false end
+      local first, planes, rest = x.nd - #sizes, 1, 1
+      for d = 1, first do planes = planes * x[2 * d - 1] end
+      g.axes = {}
+      for k, size in ipairs(sizes) do
+         local n = x[2 * (first + k) - 1]
+         if kind == 'nearest' and size % n ~= 0 then return no 'sizes that are no multiples' end
+         g.axes[k], planes = { n = n, size = size, rows = planes }, planes * size
+      end
+      for k = #sizes, 1, -1 do
+         local axis = g.axes[k]
+         axis.rest = rest
+         if not gates.within(axis.n * axis.size * rest * rest, MOST_OF_MATRIX, 'a matrix of more than %d elements') then
+            return false
+         end
+         rest = rest * axis.n
+      end
+      return gates.few(planes, MOST) and g
    end
-   if planes * of_larger > MOST then return nil end
-   local rest = 1
-   for axis = axes - 1, 0, -1 do
-      if smaller[axis] * larger[axis] * rest * rest > MOST_OF_MATRIX then return nil end
-      rest = rest * smaller[axis]
-   end
-   return axes, planes
 end
 
--- For the product along an axis: how many rows there are, and how many elements of smaller images lie behind it.
-local function along(axis, axes, planes)
-   local rows, rest = planes, 1
-   for before = 0, axis - 1 do rows = rows * larger[before] end
-   for behind = axis + 1, axes - 1 do rest = rest * smaller[behind] end
-   return rows, rest
-end
-
--- Gives r the sizes of x, but for its last axes; whether its elements lie in one piece.
-local function begin(r, x, axes, sizes)
-   local wanted = {}
-   for d = 1, x.nd do wanted[d] = x[2 * d - 1] end
-   for axis = 0, axes - 1 do wanted[x.nd - axes + axis + 1] = sizes[axis] end
-   memory.resize(r, x.nd, wanted)
-   return plain(r, x.T)
-end
-
-local function finite(T, t) return blas.all_finite(blas.of_rows(T), T, count(t), bytes_at(t)) end
-
-local function enlarge(kind, out, x, ...)
+local function enlarge(kind, g, out, x)
    local T = x.T
-   local axes, planes = set_axes(kind, x, ...)
-   local routine = axes and blas.of_rows(T)
-   if not routine or not plain(x, T) or out.T ~= T or not is_apart(out, x) or not finite(T, x) then return false end
-   if not begin(out, x, axes, larger) then return false end
-   local from = bytes_at(x)
-   for axis = 0, axes - 1 do
-      local rows, rest = along(axis, axes, planes)
-      local n, size = smaller[axis] * rest, larger[axis] * rest
-      local to = axis == axes - 1 and bytes_at(out) or room('enlarged' .. axis, rows * size * T.size)
-      blas.multiply(routine, to, size, 0, 1, from, 'n', n, matrix(kind, T, smaller[axis], larger[axis], rest), 't', n,
-         rows, n, size)
+   if not g or not (gates.typed(T, x, out) and gates.plain(x, T) and gates.apart(out, x) and gates.finite(x)
+      and gates.begun(out, x, g.height, g.width, nil, g.depth)) then
+      return false
+   end
+   local from, routine = bytes_at(x), blas.of_rows(T)
+   for k, axis in ipairs(g.axes) do
+      local n, size = axis.n * axis.rest, axis.size * axis.rest
+      local to = k == #g.axes and bytes_at(out) or room('enlarged' .. k, axis.rows * size * T.size)
+      blas.multiply(routine, to, size, 0, 1, from, 'n', n, matrix(kind, T, axis.n, axis.size, axis.rest), 't', n,
+         axis.rows, n, size)
       from = to
    end
    return true
 end
 
-local function enlarge_gradient(kind, grad, x, grad_output, ...)
+local function enlarge_gradient(kind, g, gradient, x, grad_output)
    local T = x.T
-   local axes, planes = set_axes(kind, x, ...)
-   local routine = axes and blas.of_rows(T)
-   if not routine or not plain(grad_output, T) or grad.T ~= T or grad_output.nd ~= x.nd
-      or not is_apart(grad, x, grad_output) then
+   if not g or not (gates.typed(T, x, gradient, grad_output) and gates.plain(grad_output, T)
+      and gates.sized(grad_output, x, g.height, g.width, nil, g.depth) and gates.apart(gradient, x, grad_output)
+      and gates.finite(grad_output) and gates.resized_as(gradient, x)) then
       return false
    end
-   for d = 1, x.nd do
-      local axis = d - 1 - (x.nd - axes)
-      if grad_output[2 * d - 1] ~= (axis < 0 and x[2 * d - 1] or larger[axis]) then return false end
-   end
-   if not finite(T, grad_output) or not begin(grad, x, 0) then return false end
-   local from = bytes_at(grad_output)
-   for axis = axes - 1, 0, -1 do
-      local rows, rest = along(axis, axes, planes)
-      local n, size = smaller[axis] * rest, larger[axis] * rest
-      local to = axis == 0 and bytes_at(grad) or room('reduced' .. axis, rows * n * T.size)
-      blas.multiply(routine, to, n, 0, 1, from, 'n', size, matrix(kind, T, smaller[axis], larger[axis], rest), 'n', n,
-         rows, size, n)
+   local from, routine = bytes_at(grad_output), blas.of_rows(T)
+   for k = #g.axes, 1, -1 do
+      local axis = g.axes[k]
+      local n, size = axis.n * axis.rest, axis.size * axis.rest
+      local to = k == 1 and bytes_at(gradient) or room('reduced' .. k, axis.rows * n * T.size)
+      blas.multiply(routine, to, n, 0, 1, from, 'n', size, matrix(kind, T, axis.n, axis.size, axis.rest), 'n', n,
+         axis.rows, size, n)
       from = to
    end
    return true
@@ -157,47 +135,55 @@ end
 local repeat_elements = window_sums.loop{ EACH = 'local s = READ(q, k) ALL(p[AT] = s)' }
 local add_up = window_sums.sums 'EACH(p[k + @]) = EACH(s@)'
 
--- Whether the images t, of height x width, have a window for each element of x.
-local function set_windows(t, x, height, width)
+-- The geometry of the larger images t: a window for each element of x.
+local of_windows = geometry.of('kw, kh, dw, dh', function(g, t) return window_sums.complete(g, t, MOST) end)
+local function windows_over(t, x, height, width)
    local nd = x.nd
-   if nd ~= 3 and nd ~= 4 then return false end
    local kh, kw = height / x[2 * nd - 3], width / x[2 * nd - 1]
-   return window_sums.set(t, kw, kh, kw, kh, 0, 0, false, MOST)
+   return of_windows(t, kw, kh, kw, kh)
 end
 
-local function repeated(out, x, height, width, depth)
-   if depth or out.T ~= x.T or x.nd ~= 3 and x.nd ~= 4 or not (height >= 1 and width >= 1)
-      or memory.count(x) * height * width == 0 then
-      return false
-   end
+local function repeated(out, x, height, width)
+   if not (gates.planes(x, 2) and gates.whole(1, height, width)) then return false end
    x = rooms.in_one_piece(x)
-   if not memory.is_contiguous(x) or not is_apart(out, x) or not rooms.begin(out, x, height, width) then
+   if not (gates.few(memory.count(x), MOST) and gates.typed(x.T, x, out) and gates.plain(x, x.T) and gates.apart(out, x)
+      and gates.begun(out, x, height, width)) then
       return false
    end
-   return set_windows(out, x, height, width) and window_sums.run(repeat_elements, x, nil, memory.first_element(out),
-      memory.first_element(x))
+   local g = windows_over(out, x, height, width)
+   if not g then return false end
+   repeat_elements(x.T, g.taps, window_sums.reads_plainly(x))(g, first_element(out), first_element(x))
+   return true
 end
 
-local function summed(grad, x, grad_output, height, width, depth)
-   local nd = x.nd
-   if depth or grad.T ~= x.T or grad_output.T ~= x.T or nd ~= 3 and nd ~= 4 or grad_output.nd ~= nd then
+local function summed(gradient, x, grad_output, height, width)
+   if not (gates.planes(x, 2) and gates.typed(x.T, x, gradient, grad_output)
+      and gates.sized(grad_output, x, height, width)) then
       return false
    end
-   if grad_output[2 * nd - 3] ~= height or grad_output[2 * nd - 1] ~= width
-      or not set_windows(grad_output, x, height, width) then
-      return false
-   end
+   local g = windows_over(grad_output, x, height, width)
+   if not g or not window_sums.are_results(g, x, grad_output) then return false end
    grad_output = rooms.in_one_piece(grad_output)
-   if not window_sums.are_results(x, grad_output) or not memory.is_contiguous(grad_output)
-      or not is_apart(grad, grad_output) then
+   if not (gates.plain(grad_output, x.T) and gates.apart(gradient, grad_output) and gates.resized_as(gradient, x)) then
       return false
    end
-   memory.resize_as(grad, x)
-   return memory.is_contiguous(grad) and window_sums.run(add_up, grad_output, nil, memory.first_element(grad),
-      memory.first_element(grad_output))
+   add_up(x.T, g.taps, window_sums.reads_plainly(grad_output))(g, first_element(gradient), first_element(grad_output))
+   return true
 end
 
-function luajit.upsample_linear(...) return enlarge('linear', ...) end
-function luajit.upsample_linear_gradient(...) return enlarge_gradient('linear', ...) end
-function luajit.upsample_nearest(...) return repeated(...) or enlarge('nearest', ...) end
-function luajit.upsample_nearest_gradient(...) return summed(...) or enlarge_gradient('nearest', ...) end
+for _, kind in ipairs{ 'linear', 'nearest' } do
+   local of_images, of_volumes = geometry.of('height, width', completing(kind)),
+      geometry.of('depth, height, width', completing(kind))
+   local function geometry_of(x, first, second, third)
+      if third then return of_volumes(x, first, second, third) end
+      return of_images(x, first, second)
+   end
+   luajit['upsample_' .. kind] = function(out, x, first, second, third)
+      return kind == 'nearest' and not third and repeated(out, x, first, second)
+         or enlarge(kind, geometry_of(x, first, second, third), out, x)
+   end
+   luajit['upsample_' .. kind .. '_gradient'] = function(gradient, x, grad_output, first, second, third)
+      return kind == 'nearest' and not third and summed(gradient, x, grad_output, first, second)
+         or enlarge_gradient(kind, geometry_of(x, first, second, third), gradient, x, grad_output)
+   end
+end

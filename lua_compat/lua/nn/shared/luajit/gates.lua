@@ -1,0 +1,94 @@
+-- What LuaJIT asks of a layer's tensors and numbers before it computes. Each function says why not
+-- (torch/core/ways.lua).
+local memory = require 'torch.core.memory'
+local overlap = require 'torch.core.overlap'
+local types = require 'torch.core.types'
+local no = require('torch.core.ways').no
+local blas = require 'torch.luajit.blas'
+local rooms = require 'nn.shared.luajit.scratch'
+
+local is_contiguous, same_size, resize, resize_as = memory.is_contiguous, memory.same_size, memory.resize,
+   memory.resize_as
+local is_apart, select = overlap.is_apart, select
+
+local gates = {}
+
+-- Real numbers of type T. Others than the first may be nil.
+function gates.typed(T, a, b, c, d)
+   return T.real and a.T == T and (not b or b.T == T) and (not c or c.T == T) and (not d or d.T == T)
+      or no 'not all tensors are of one type of real numbers'
+end
+
+-- Whole numbers.
+function gates.indices(t) return t.T.host == types.Long and t.T.here or no 'indices that are not of type Long' end
+
+-- r, which is written, and up to three others.
+function gates.apart(r, a, b, c)
+   return is_apart(r, a, b, c) or no 'a result has memory in common with another tensor'
+end
+
+-- In one piece, or nil.
+function gates.plain(t, T)
+   return not t or t.T == T and t.S and t.nd > 0 and is_contiguous(t) or no 'elements that are not one after the other'
+end
+
+-- n of something: not none, and not more than `most`.
+function gates.few(n, most)
+   if n == 0 then return no 'no elements' end
+   return n <= most or no('more than %d elements', most)
+end
+
+-- Like gates.few, for other things than elements: what, such as 'more than %d multiplications'.
+function gates.within(n, most, what) return n <= most or no(what, most) end
+
+function gates.same_size(a, b) return same_size(a, b) or no 'tensors of different sizes' end
+
+-- Whether all elements of t are finite, which are then read as they are.
+function gates.finite(t) return blas.reads_plainly(t, true) or no 'numbers that are not finite, or no BLAS' end
+
+-- The BLAS for type T.
+function gates.routine(T) return blas.of_rows(T) or no 'no BLAS' end
+
+-- Images or volumes (axes: 2 or 3 dimensions of a plane), a batch or one; the other, if given, has as many planes.
+function gates.planes(x, axes, other)
+   local nd = x.nd
+   local further = nd - axes
+   if further ~= 1 and further ~= 2 then return no 'neither a batch nor one sample' end
+   return not other or other.nd == nd and x[1] == other[1] and (further == 1 or x[3] == other[3])
+      or no 'tensors of different sizes'
+end
+
+-- Whether r has the sizes of x with other rows and columns; planes and frames: where those are others, or there are
+-- any.
+function gates.sized(r, x, rows, columns, planes, frames)
+   return rooms.is_sized(r, x, rows, columns, planes, frames) or no 'tensors of different sizes'
+end
+function gates.begun(r, x, rows, columns, planes, frames)
+   return rooms.begin(r, x, rows, columns, planes, frames) or no 'a result whose elements are not one after the other'
+end
+
+-- A parameter of n numbers, or nil.
+function gates.vector(t, T, n)
+   return not t or gates.plain(t, T) and (t.nd == 1 and t[1] == n or no 'a parameter of another size')
+end
+
+-- Numbers of a layer: whole, finite and at least `least`.
+function gates.whole(least, ...)
+   for k = 1, select('#', ...) do
+      local n = select(k, ...)
+      if not (n >= least) or n % 1 ~= 0 then return no 'a number of the layer that is not whole or too small' end
+   end
+   return true
+end
+
+-- Gives r the sizes of x, or those given, in one piece.
+function gates.resized_as(r, x)
+   resize_as(r, x)
+   return is_contiguous(r) or no 'a result whose elements are not one after the other'
+end
+function gates.resized(r, nd, sizes)
+   resize(r, nd, sizes)
+   return is_contiguous(r) or no 'a result whose elements are not one after the other'
+end
+
+return gates

@@ -1,0 +1,60 @@
+-- What follows from the numbers of a layer and the sizes of its input, such as where its windows begin: a record that
+-- is made once, kept, and passed on. Nothing in it changes afterwards, so that a call which Ctrl-C ends leaves nothing
+-- half made.
+local compiled = require 'torch.core.templates'
+
+local geometry = {}
+
+local SLOTS, MOST_BYTES = 256, 2 ^ 24 -- of a kind of layer; with more bytes, all are made anew
+
+-- Straight lines: LuaJIT enters a loop anew each time, and finds a field faster whose name it knows. Each slot has two
+-- records.
+local TEXT = [[
+   local kept, make, keep, band, tobit = ...
+   return function(x, NAMES)
+      local nd, first, second = x.nd, x[1], x[3]
+      local last, before, third = x[2 * nd - 1], x[2 * nd - 3], x[2 * nd - 5]
+      local g = kept.last
+      if SAME then return g end
+      local slot = band(tobit(SUM), SLOTS - 1)
+      g = kept[slot]
+      if SAME then
+         kept.last = g
+         return g
+      end
+      return keep(slot, make({ FIELDS }, x))
+   end
+]]
+local SIZES = 'nd, first, second, last, before, third, ' -- which are all there are
+local PRIMES = { 1, 7, 31, 61, 97, 131, 173, 211, 241 }
+
+-- A function(x, ...) of an input of at most five dimensions and a layer's numbers or booleans, which have these names,
+-- separated by commas. It gives a record that has them. make(record, x) completes and gives it; what else that gives is
+-- not kept. record.bytes: memory that the record holds, if it is much
+function geometry.of(names, make)
+   local sum, same, fields = {}, {}, {}
+   for name in (SIZES .. names):gmatch '[%w_]+' do
+      fields[#fields + 1], same[#same + 1] = ('%s = %s'):format(name, name), ('g.%s == %s'):format(name, name)
+      local prime = PRIMES[#same]
+      sum[#sum + 1] = prime and ('(%s == true and 1 or %s or 0) * %d'):format(name, name, prime)
+   end
+   local kept, bytes = {}, 0
+   for slot = 0, SLOTS - 1 do kept[slot] = {} end
+   kept.last = {}
+   local function keep(slot, g)
+      if not g then return g end
+      bytes = bytes + (g.bytes or 0)
+      if bytes > MOST_BYTES then
+         for k = 0, SLOTS - 1 do kept[k] = {} end
+         bytes = g.bytes
+      end
+      kept[slot], kept.last = g, g
+      return g
+   end
+   local parts = { NAMES = names, SUM = table.concat(sum, ' + '), SAME = table.concat(same, ' and '),
+      FIELDS = table.concat(fields, ', '), SLOTS = SLOTS }
+   return compiled.from_text(TEXT:gsub('%f[%w]%u%u%u+%f[%W]', parts), 'nn.shared.luajit.geometry')(kept, make, keep,
+      bit.band, bit.tobit)
+end
+
+return geometry
