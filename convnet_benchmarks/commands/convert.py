@@ -9,6 +9,7 @@ from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.nets import registry
 from convnet_benchmarks.options.parser import OneLineParser
 from convnet_benchmarks.options.study import add_input_size
+from convnet_benchmarks.workload.devices import DTYPES
 from convnet_benchmarks.workload.model_files import TARGETS, check_target, net_with_state, write_model
 from convnet_benchmarks.workload.program_files import PROGRAMS, check_program, is_program, write_program
 from convnet_benchmarks.workload.torch7_models import is_t7_file, load_module, without_lua_files
@@ -21,7 +22,8 @@ SUMMARY = "a Torch7 model to PyTorch, or a net for Torch7"
 
 _EXAMPLES = """examples:
   %(prog)s model.t7 --to model.pt                    the state_dict; the module's text goes to stdout
-  %(prog)s results.t7 --get net --to net.safetensors
+  %(prog)s model.t7 --to model.py                    plain PyTorch code, and its numbers beside it
+  %(prog)s checkpoint.t7 --at protos.rnn --to net.safetensors --dtype float32
   %(prog)s gpu_model.t7 --to cpu_model.t7            cudnn and CUDA become nn on the CPU
   %(prog)s model.net --lua util/OneHot.lua --to model.pt   classes of its own are computed by Lua
   %(prog)s model.t7 --to model.onnx --input-size 3x224x224   to run without Python; or model.pt2
@@ -35,10 +37,12 @@ def main(arguments: Sequence[str], program: str) -> int:
     if is_program(options.to):
         check_program(options.to, options.input_size, "option --to")
     else:
-        check_target(options.to, "option --to", PROGRAMS)
-    module = _read(options.model, options.net, options.get, options.lua)
+        check_target(options.to, "option --to", PROGRAMS, options.model)
+    module = _read(options.model, options.net, options.at, options.lua)
+    if options.dtype is not None:
+        module = _with_number_type(module, options.dtype)
     if is_program(options.to):
-        write_program(module, options.to, options.input_size, "option --to")
+        write_program(module, options.to, options.input_size, "option --to", options.dtype is not None)
     else:
         write_model(module, options.to, "option --to")
     print(module)
@@ -57,13 +61,24 @@ def _parser(program: str) -> argparse.ArgumentParser:
         "model", metavar="MODEL", help="a file of Torch7's; with --net a state_dict (.pt, .safetensors)"
     )
     parser.add_argument("--to", metavar="FILE", required=True, help=f"what to write: {', '.join(_TARGETS)}")
-    parser.add_argument("--get", metavar="PATH", help="where the model is in the file: net, models.2")
+    parser.add_argument(
+        "--at", "--get", metavar="PATH", help="where the model is in the file: net, models.2, protos.rnn"
+    )
     parser.add_argument(
         "--lua", metavar="FILE", nargs="+", default=[], help="Lua files that declare classes of the model"
     )
     add_input_size(parser)
+    parser.add_argument("--dtype", choices=DTYPES, help="number type of what is written [the file's]")
     parser.add_argument("--net", metavar="NAME", help="the net that the state_dict belongs to")
     return parser
+
+
+def _with_number_type(module: "nn.Module", dtype: str) -> "nn.Module":
+    import torch
+
+    from lua_compat.conversion.number_types import with_number_type
+
+    return with_number_type(module, getattr(torch, dtype))
 
 
 def _read(file: str, net: str | None, place: str | None, lua: Sequence[str]) -> "nn.Module":
@@ -71,7 +86,7 @@ def _read(file: str, net: str | None, place: str | None, lua: Sequence[str]) -> 
         model, _ = without_lua_files(file)
         if os.path.exists(model) and not is_t7_file(model):
             raise UserError(f"{model}: must be a .t7 file; a state_dict needs --net")
-        return load_module(file, place, "option --get", lua)
+        return load_module(file, place, "option --at", lua)
     if lua:
         raise UserError("option --lua: is for a Torch7 model; with --net the net is known")
     try:

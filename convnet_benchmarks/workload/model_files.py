@@ -1,5 +1,7 @@
-"""Parameters in files: a state_dict in .pt or .safetensors read, and those or a Torch7 .t7 written."""
+"""Parameters in files: a state_dict (.pt, .safetensors) read, and that, a Torch7 .t7 or Python written."""
 
+import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
     from convnet_benchmarks.nets.registry import Net
 
 STATE_SUFFIXES = (".pt", ".pth", ".safetensors")
-TARGETS = (*STATE_SUFFIXES, ".t7")
+TARGETS = (*STATE_SUFFIXES, ".t7", ".py")
 
 
 def _require_safetensors(place: str) -> None:
@@ -62,10 +64,10 @@ def _load_safetensors(file: str) -> Any:
         raise ValueError(str(error)) from None
 
 
-def check_target(path: str, option: str, others: tuple[str, ...] = ()) -> None:
+def check_target(path: str, option: str, others: tuple[str, ...] = (), source: str = "") -> None:
     """Raises UserError where ``write_model`` could not write: before the model is made.
 
-    ``others``: endings that the option takes, too.
+    ``others``: endings that the option takes, too. ``source``: the file that is read.
     """
     suffix = Path(path).suffix.lower()
     if suffix not in TARGETS:
@@ -73,6 +75,11 @@ def check_target(path: str, option: str, others: tuple[str, ...] = ()) -> None:
     if suffix == ".safetensors":
         _require_safetensors(option)
     check_folder(path, option)
+    if suffix == ".py":
+        from lua_compat.conversion.python_source.program import weights_file
+
+        if (weights := weights_file(path)).exists() and os.path.exists(source) and weights.samefile(source):
+            raise UserError(f"{option}: '{path}' would put its numbers into {weights}: choose another name")
 
 
 def check_folder(path: str, option: str) -> None:
@@ -83,14 +90,20 @@ def check_folder(path: str, option: str) -> None:
 
 
 def write_model(module: "nn.Module", path: str, option: str) -> None:
-    """Writes the state_dict, or with .t7 the module for Torch7. Raises UserError where that cannot be."""
+    """Writes the state_dict, with .t7 the module for Torch7, with .py its text and its numbers beside that.
+
+    Raises UserError where that cannot be.
+    """
     from lua_compat import t7
     from lua_compat.conversion import ConversionError, from_torch
+    from lua_compat.conversion.python_source.program import save_python
     from lua_compat.conversion.state_files import save_state_dict
 
     try:
         if Path(path).suffix.lower() == ".t7":
             t7.save(path, from_torch(module))
+        elif Path(path).suffix.lower() == ".py":
+            print(f"{path}: its numbers are in {save_python(module, path)}", file=sys.stderr)
         else:
             save_state_dict(module, path)
     except ConversionError as error:

@@ -34,11 +34,13 @@ def check_program(path: str, input_size: Sequence[int] | None, option: str) -> N
     check_folder(path, option)
 
 
-def write_program(module: "nn.Module", path: str, input_size: Sequence[int], option: str) -> None:
+def write_program(
+    module: "nn.Module", path: str, input_size: Sequence[int], option: str, as_it_is: bool = False
+) -> None:
     """Writes the net in evaluation mode, for batches of any size. Raises UserError where that cannot be.
 
     ``input_size``: of one sample. The number type is that of the parameters; in ONNX double becomes float,
-    for which its runtimes have all operators.
+    for which its runtimes have all operators, but not if it shall be ``as_it_is``.
     """
     import torch
 
@@ -46,7 +48,7 @@ def write_program(module: "nn.Module", path: str, input_size: Sequence[int], opt
         raise UserError(f"{option}: {lua}; write .pt or .t7")
     parameter = next((p for p in module.parameters() if p.is_floating_point()), None)
     dtype = torch.get_default_dtype() if parameter is None else parameter.dtype
-    if path.lower().endswith(".onnx") and dtype == torch.float64:
+    if path.lower().endswith(".onnx") and dtype == torch.float64 and not as_it_is:
         module, dtype = module.float(), torch.float32
     input = torch.zeros(2, *input_size, dtype=dtype)
     write = _write_onnx if path.lower().endswith(".onnx") else _write_exported

@@ -4,10 +4,11 @@ A model is named by its file, whatever that ends in, and the Lua files that decl
 ``model.net+util/OneHot.lua``.
 """
 
+import itertools
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks.errors import UserError
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _LUA_FILES = re.compile(r"(.+?)((?:\+[^+]+\.lua)*)", re.DOTALL)
 _DIGITS = tuple(str(digit).encode() for digit in range(9))
+_MOST_NAMED = 12  # models in a message
 _OTHERS = (".py", ".lua", ".json", ".txt", ".log")
 
 
@@ -80,9 +82,8 @@ def convert_model(source: "t7.TorchObject", path: str, file: str, lua: Sequence[
 
 def _find_model(file: str, place: str | None, option: str) -> tuple[str, Any]:
     """Returns the model and its path: at ``place``, the file's only object, or the only model in its
-    table.
+    tables.
     """
-    from lua_compat.t7 import LuaTable
     from lua_compat.t7.paths import lookup
 
     value = load_t7(file)
@@ -94,13 +95,36 @@ def _find_model(file: str, place: str | None, option: str) -> tuple[str, Any]:
     path = place or "root"
     if is_model(value):
         return path, value
-    entries = value.items() if isinstance(value, LuaTable) else ()
-    models = {str(key): item for key, item in entries if is_model(item)}
+    models = dict(_models_in(value, "" if place is None else place, set()))
     if len(models) == 1:
         ((name, model),) = models.items()
-        return name if place is None else f"{place}.{name}", model
-    found = f"it holds several: {', '.join(models)}" if models else "there is none"
+        if name.count(".") + name.count("[") > 1:
+            print(f"{file}: the model is at {name.lstrip('.')}", file=sys.stderr)
+        return name.lstrip("."), model
+    shown = ", ".join(name.lstrip(".") for name in itertools.islice(models, _MOST_NAMED))
+    more = ", ..." if len(models) > _MOST_NAMED else ""
+    found = f"it holds several: {shown}{more}" if models else "there is none"
     raise UserError(f"{file}: {option} must name a model; at {path} {found}")
+
+
+def _models_in(value: Any, path: str, seen: set[int]) -> Iterator[tuple[str, Any]]:
+    """Yields the models in tables and other objects, with their paths, but not those inside a model."""
+    from lua_compat.t7 import LuaTable, TorchObject
+    from lua_compat.t7.paths import step
+
+    table = value.fields if isinstance(value, TorchObject) else value
+    if not isinstance(table, LuaTable) or id(value) in seen:
+        return
+    seen.add(id(value))
+    if isinstance(value, TorchObject) and value.typename.endswith("Criterion"):
+        return
+    for key, item in table.items():
+        if is_model(item):
+            if id(item) not in seen:
+                seen.add(id(item))
+                yield f"{path}{step(key)}", item
+        else:
+            yield from _models_in(item, f"{path}{step(key)}", seen)
 
 
 def is_model(value: Any) -> bool:

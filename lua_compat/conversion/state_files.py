@@ -1,10 +1,11 @@
 """A module's state_dict in a file: .pt or .safetensors."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from lua_compat.whole_file import replaced_when_whole
 
@@ -12,16 +13,20 @@ SUFFIXES = (".pt", ".pth", ".safetensors")
 
 
 def save_state_dict(module: nn.Module, path: str | os.PathLike[str]) -> None:
-    """Writes every parameter and buffer under its state_dict name; the file appears only when complete.
+    """Writes every parameter and buffer under its state_dict name; otherwise as ``save_state``."""
+    save_state(module.state_dict(), path)
+
+
+def save_state(state: Mapping[str, Tensor], path: str | os.PathLike[str]) -> None:
+    """Writes tensors under their names; the file appears only when complete.
 
     In .safetensors tied parameters are written under each of their names, which that format cannot share.
     Raises ValueError for another suffix, ImportError without the package safetensors for that one.
     """
     suffix = Path(path).suffix.lower()
-    state = module.state_dict()
     if suffix in (".pt", ".pth"):
         with replaced_when_whole(path) as temporary:
-            torch.save(state, temporary)
+            torch.save(dict(state), temporary)
     elif suffix == ".safetensors":
         from safetensors.torch import save_file
 

@@ -93,15 +93,18 @@ class Parallel(nn.ModuleList):
 
 
 class DepthConcat(nn.ModuleList):
-    """As Concat along ``dimension``; smaller outputs are centred in the largest and padded with zeros."""
+    """As Concat along ``dimension``; smaller outputs are centred in the largest and padded with zeros.
 
-    def __init__(self, modules: list[nn.Module], dimension: int) -> None:
+    ``copies``: the input, because some children overwrite it.
+    """
+
+    def __init__(self, modules: list[nn.Module], dimension: int, copies: bool = False) -> None:
         super().__init__(modules)
         self.dimension = dimension
-        self._copies = share_input(*modules)
+        self.copies = copies
 
     def forward(self, input: Tensor) -> Tensor:
-        input = copied(input) if self._copies else input
+        input = copied(input) if self.copies else input
         outputs = [module(input) for module in self]
         largest = [max(sizes) for sizes in zip(*(output.shape for output in outputs), strict=True)]
         return torch.cat([self._centred(output, largest) for output in outputs], self.dimension - 1)

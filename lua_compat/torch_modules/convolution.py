@@ -108,7 +108,9 @@ class TemporalConvolution(nn.Conv1d):
 class TemporalRowConvolution(nn.Conv1d):
     """A Conv1d of each feature alone; frames in rows unless ``featFirst``."""
 
-    featFirst = False
+    def __init__(self, *args: Any, featFirst: bool = False, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.featFirst = featFirst
 
     def forward(self, input: Tensor) -> Tensor:
         return super().forward(input) if self.featFirst else super().forward(input.mT).mT

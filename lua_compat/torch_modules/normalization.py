@@ -85,8 +85,7 @@ class SpatialSubtractiveNormalization(Torch7Module):
 
     def __init__(self, **fields: Any) -> None:
         super().__init__(**fields)
-        for estimator in self.children():
-            _fix(estimator)
+        _fix(self.meanestimator)
 
     def forward(self, input: Tensor) -> Tensor:
         return input - self._estimated(self.meanestimator, input) / self._inside(input)
@@ -111,6 +110,10 @@ class SpatialDivisiveNormalization(SpatialSubtractiveNormalization):
     stdestimator: nn.Module
     threshold: float = 1e-4
     thresval: float = 1e-4
+
+    def __init__(self, **fields: Any) -> None:
+        super().__init__(**fields)
+        _fix(self.stdestimator)
 
     def forward(self, input: Tensor) -> Tensor:
         deviation = self._estimated(self.stdestimator, input) / self._inside(input)

@@ -24,6 +24,11 @@ def _concat_table(f: Fields) -> nn.Module:
     )
 
 
+def _depth_concat(f: Fields) -> nn.Module:
+    branches = f.children()
+    return containers.DepthConcat(branches, f.integer("dimension"), containers.share_input(*branches))
+
+
 def _map_table(f: Fields) -> nn.Module:
     if not f.boolean("shared", True):
         f.fail("clones with parameters of their own (shared = false) are not supported")
@@ -37,7 +42,7 @@ def _parallel(f: Fields) -> nn.Module:
 CONVERSIONS: dict[str, Conversion] = {
     "nn.Sequential": lambda f: nn.Sequential(*f.children()),
     "nn.Concat": _concat,
-    "nn.DepthConcat": lambda f: containers.DepthConcat(f.children(), f.integer("dimension")),
+    "nn.DepthConcat": _depth_concat,
     "nn.ConcatTable": _concat_table,
     "nn.ParallelTable": lambda f: containers.ParallelTable(f.children()),
     "nn.Parallel": _parallel,

@@ -1,5 +1,6 @@
 """Convolutions."""
 
+from collections.abc import Callable
 from typing import Any
 
 from torch import nn
@@ -35,7 +36,7 @@ def _with_parameters(f: Fields, module: Any, weight: nn.Parameter) -> nn.Module:
     return result
 
 
-def _convolution(f: Fields, kind: type[nn.Conv2d] | type[nn.Conv3d], axes: tuple[str, ...]) -> nn.Module:
+def _convolution(f: Fields, kind: Callable[..., Any], axes: tuple[str, ...]) -> nn.Module:
     planes_in, planes_out = f.integers("nInputPlane", "nOutputPlane")
     groups = f.integer("groups", 1)
     dilation = f.integers(*(f"dilation{axis}" for axis in axes), default=1)
@@ -45,7 +46,7 @@ def _convolution(f: Fields, kind: type[nn.Conv2d] | type[nn.Conv3d], axes: tuple
     return _with_parameters(f, module, f.parameter("weight", shape))
 
 
-def convert_spatial(f: Fields, kind: type[nn.Conv2d] = nn.Conv2d) -> Any:
+def convert_spatial(f: Fields, kind: Callable[..., nn.Conv2d] = nn.Conv2d) -> nn.Module:
     """Returns a ``kind`` with the fields of a convolution of images."""
     return _convolution(f, kind, _IMAGE)
 
@@ -115,8 +116,8 @@ def _temporal_row(f: Fields) -> nn.Module:
         groups=features,
         bias=f.get("bias") is not None,
         device="meta",
+        featFirst=f.boolean("featFirst"),
     )
-    module.featFirst = f.boolean("featFirst")
     return _with_parameters(f, module, f.parameter("weight", (features, 1, width)))
 
 

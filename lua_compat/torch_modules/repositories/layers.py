@@ -229,8 +229,10 @@ class SpatialConvolutionUpsample(nn.Conv2d):
     The planes become ``planes``, one after the other in memory: no pixel shuffle.
     """
 
-    factor = 2
-    planes = 1
+    def __init__(self, *args: Any, factor: int = 2, planes: int = 1, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.factor = factor
+        self.planes = planes
 
     def forward(self, input: Tensor) -> Tensor:
         output = super().forward(input)

@@ -13,6 +13,8 @@ from torch import Tensor, nn
 
 from lua_compat import t7
 from lua_compat.conversion import to_torch
+from lua_compat.conversion.python_source.program import python_source
+from lua_compat.lua_modules import LuaModule
 from tests.helpers.torch_values import mapped, tensors_of, value_of
 
 OUTPUTS = 1e-10  # of the largest value
@@ -30,7 +32,7 @@ def compare(record: Any, lua: Sequence[Path], gradients: bool = True) -> str:
     """
     written = record["module"]  # a string of the file: text where it happens to be
     source = t7.load(io.BytesIO(written.encode() if isinstance(written, str) else written))
-    checks = (_outputs, _gradients, _state) if gradients else (_outputs, _state)
+    checks = (_outputs, _gradients, _state, _written) if gradients else (_outputs, _state, _written)
     return "; ".join(found for check in checks if (found := check(record, to_torch(source, lua=lua))))
 
 
@@ -95,6 +97,19 @@ def _state(record: Any, net: nn.Module) -> str:
     other.load_state_dict(state)
     with torch.no_grad(), _not_random():
         return _different("state_dict", other(value_of(record["input"])), record["evaluated"], OUTPUTS)
+
+
+def _written(record: Any, net: nn.Module) -> str:
+    """Checks the net's Python text, unless Lua computes a layer, with the numbers that go with it."""
+    if any(isinstance(layer, LuaModule) for layer in net.modules()):
+        return ""
+    text, state = python_source(net, "net", "net.pt")
+    defined: dict[str, Any] = {"__file__": "net.py"}
+    exec(text, defined)
+    loaded = defined["Net"]()
+    loaded.load_state_dict(state)
+    found = _outputs(record, loaded)
+    return f"written as Python: {found}" if found else ""
 
 
 def _different(what: str, got: Any, lua: Any, tolerance: float) -> str:

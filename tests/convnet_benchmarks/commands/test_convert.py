@@ -63,14 +63,16 @@ def test_convert_a_named_net_for_torch7(convert: Command, tmp_path: Path) -> Non
         ((T7 / "net.bin.t7",), "the following arguments are required: --to"),
         (
             (T7 / "net.bin.t7", "--to", "x.bin"),
-            "--to: 'x.bin' must end in .pt, .pth, .safetensors, .t7, .onnx, .pt2",
+            "--to: 'x.bin' must end in .pt, .pth, .safetensors, .t7, .py, .onnx, .pt2",
         ),
-        ((T7 / "tensors.bin.t7", "--to", "x.pt"), "--get must name a model; at root there is none"),
-        ((T7 / "net.bin.t7", "--get", "nett", "--to", "x.pt"), "--get:"),
+        ((T7 / "tensors.bin.t7", "--to", "x.pt"), "--at must name a model; at root there is none"),
+        ((T7 / "net.bin.t7", "--at", "nett", "--to", "x.pt"), "--at:"),
         ((T7 / "net.bin.t7", "--to", "/no/such/folder/x.pt"), "--to: cannot write '/no/such/folder/x.pt'"),
         (("nothere.t7", "--to", "x.pt"), "nothere.t7: No such file"),
         ((LOGS / "benchmark_cpu.log", "--to", "x.pt"), "must be a .t7 file; a state_dict needs --net"),
         (("w.pt", "--net", "lenet", "--to", "x.t7"), "--net: unknown net 'lenet'"),
+        ((T7 / "net.bin.t7", "--to", "/no/such/folder/x.py"), "there is no folder '/no/such/folder'"),
+        ((T7 / "net.bin.t7", "--to", "x.py", "--dtype", "int8"), "--dtype: unknown value 'int8'"),
     ],
 )
 def test_convert_refuses_with_one_line(
@@ -116,3 +118,56 @@ def test_onnx_computes_what_torch7_recorded(convert: Command, tmp_path: Path) ->
 def test_a_program_needs_the_size_of_its_input(convert: Command, tmp_path: Path) -> None:
     code, _, stderr = convert(T7 / "net.bin.t7", "--get", "net", "--to", tmp_path / "net.pt2")
     assert code == 2 and "needs the size of one input, as --input-size 3x224x224" in stderr
+
+
+def test_convert_writes_python(convert: Command, tmp_path: Path) -> None:
+    pytest.importorskip("safetensors")
+    target = tmp_path / "my_net.py"
+    code, stdout, stderr = convert(T7 / "net.bin.t7", "--to", target)
+    assert code == 0 and stdout.startswith("Sequential(")
+    assert stderr == f"{target}: its numbers are in {tmp_path / 'my_net.safetensors'}\n"
+    record = t7.load(T7 / "net.bin.t7")
+    np.save(tmp_path / "input.npy", record["input"].numpy())
+    program = (
+        "import sys\n"
+        "for ours in ('lua_compat', 'nets', 'convnet_benchmarks', 'lupa'): sys.modules[ours] = None\n"
+        f"sys.path.insert(0, {str(tmp_path)!r})\n"
+        "import numpy, torch, my_net\n"
+        f"x = torch.from_numpy(numpy.load({str(tmp_path / 'input.npy')!r}))\n"
+        f"numpy.save({str(tmp_path / 'output.npy')!r}, my_net.load()(x).detach().numpy())\n"
+    )
+    done = run_python("-I", "-c", program)
+    assert (done.returncode, done.stderr) == (0, "")
+    np.testing.assert_allclose(np.load(tmp_path / "output.npy"), record["output"].numpy(), atol=1e-10)
+
+
+def test_the_numbers_never_go_over_the_file_that_is_read(convert: Command, tmp_path: Path) -> None:
+    pytest.importorskip("safetensors")
+    weights = tmp_path / "w.safetensors"
+    weights.write_bytes(b"precious")
+    code, _, stderr = convert(weights, "--net", "alexnet_owt", "--to", tmp_path / "w.py")
+    assert code == 2 and f"would put its numbers into {weights}: choose another name" in stderr
+    assert weights.read_bytes() == b"precious"
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_the_number_type_of_what_is_written(convert: Command, tmp_path: Path, dtype: str) -> None:
+    assert convert(T7 / "tied.bin.t7", "--to", tmp_path / "net.pt", "--dtype", dtype)[0] == 0
+    state = torch.load(tmp_path / "net.pt", weights_only=True)
+    assert {tensor.dtype for tensor in state.values()} == {getattr(torch, dtype)}
+
+
+def test_a_model_that_lies_deep_is_found_and_named(convert: Command, tmp_path: Path) -> None:
+    net = t7.load(T7 / "net.bin.t7")["net"]
+    criterion = t7.TorchObject("nn.MSECriterion", 1, t7.LuaTable({"sizeAverage": True}))
+    protos = t7.LuaTable({"rnn": net, "criterion": criterion})
+    t7.save(tmp_path / "one.t7", t7.LuaTable({"protos": protos, "opt": t7.LuaTable({"seed": 1})}))
+    code, _, stderr = convert(tmp_path / "one.t7", "--to", tmp_path / "net.pt")
+    assert (code, stderr) == (0, f"{tmp_path / 'one.t7'}: the model is at protos.rnn\n")
+    protos["cnn"] = t7.load(T7 / "tied.bin.t7")["net"]
+    t7.save(tmp_path / "two.t7", t7.LuaTable({"protos": protos}))
+    code, _, stderr = convert(tmp_path / "two.t7", "--to", tmp_path / "net.pt")
+    assert code == 2
+    assert "option --at must name a model; at root it holds several: protos.rnn, protos.cnn" in stderr
+    code, stdout, stderr = convert(tmp_path / "two.t7", "--at", "protos.rnn", "--to", tmp_path / "net.pt")
+    assert (code, stderr) == (0, "") and "Conv2d" in stdout

@@ -4,6 +4,7 @@ Several repositories use one name for different layers: where the fields do not 
 layer is left to Lua.
 """
 
+import functools
 from typing import Any
 
 import torch
@@ -62,9 +63,12 @@ def _gaussian_sampler(f: Fields) -> nn.Module:
 
 
 def _upsample(f: Fields) -> nn.Module:
-    module = convert_spatial(f, layers.SpatialConvolutionUpsample)
-    module.factor, module.planes = f.integer("factor"), f.integer("nOutputPlaneU")
-    return module
+    return convert_spatial(
+        f,
+        functools.partial(
+            layers.SpatialConvolutionUpsample, factor=f.integer("factor"), planes=f.integer("nOutputPlaneU")
+        ),
+    )
 
 
 CONVERSIONS: dict[str, Conversion] = {

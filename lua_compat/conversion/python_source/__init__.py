@@ -1,0 +1,1 @@
+"""Nets written as Python files that need PyTorch alone."""

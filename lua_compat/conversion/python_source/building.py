@@ -1,0 +1,178 @@
+"""Takes a module apart into nodes: layers, chains of them, and blocks with a forward of their own."""
+
+import inspect
+from typing import Any
+
+from torch import Tensor, nn
+
+from lua_compat.conversion.errors import ConversionError
+from lua_compat.conversion.python_source.body import BRANCHING, Body
+from lua_compat.conversion.python_source.definitions import Definitions, has_default, is_ours
+from lua_compat.conversion.python_source.nodes import Argument, Block, Chain, Literal, Node, literal
+from lua_compat.torch_modules import containers, tables
+from lua_compat.torch_modules.base import InPlace, Torch7Module, declared_fields, is_parameter
+from lua_compat.torch_modules.graph import GraphModule
+from nets.modules.torch7 import CAddTable
+
+_SUMS = (tables.CAddTable, CAddTable)
+_PAIRS = ("kernel_size", "stride", "padding", "dilation", "output_padding", "output_size")
+_RECURRENT = ("input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout", "bidirectional")
+
+
+class Builder:
+    """Makes the nodes of one net; ``definitions`` get the classes that they need."""
+
+    def __init__(self, definitions: Definitions) -> None:
+        self.definitions = definitions
+
+    def node(self, module: nn.Module, path: str) -> Node:
+        """Returns the node for a module. Raises ConversionError, with its ``path``, where there is none."""
+        if isinstance(module, nn.Sequential) and type(module).forward is nn.Sequential.forward:
+            if len(module) == 1:
+                return self.node(module[0], f"{path}[0]")
+            if not any(isinstance(child, BRANCHING) for child in module):
+                nodes = [self.node(child, f"{path}[{place}]") for place, child in enumerate(module)]
+                return Chain(module, children=dict(zip(map(str, range(len(nodes))), nodes, strict=True)))
+        if isinstance(module, (nn.Sequential, GraphModule, *BRANCHING)):
+            return self.block(module, path)
+        return self._layer(module, path)
+
+    def block(self, module: nn.Module, path: str) -> Block:
+        """Returns a node with a forward of its own for any module."""
+        body = Body(self.node, lambda: self.definitions.need(containers.copied))
+        result = body.run(module, 0, path)
+        names = body.names()
+        children = dict(zip(names, body.nodes, strict=True))
+        return Block(module, children=children, kind=_kind(module), body=body.lines(result, names))
+
+    def _layer(self, module: nn.Module, path: str) -> Node:
+        kind = type(module)
+        if isinstance(module, InPlace) and not isinstance(module, Torch7Module):
+            kind = next(base for base in kind.__mro__ if base.__module__.startswith("torch.nn."))
+        if not is_ours(kind.__module__):
+            if not kind.__module__.startswith("torch.nn."):
+                raise ConversionError(f"{kind.__name__} is neither PyTorch's nor made by to_torch", path)
+            node = Node(module, f"nn.{kind.__name__}")
+        else:
+            node = Node(module, self.definitions.need(kind))
+        if issubclass(kind, Torch7Module):
+            self._fields(node, kind, path)
+        else:
+            self._parameters(node, kind, path)
+        return node
+
+    def _fields(self, node: Node, kind: Any, path: str) -> None:
+        """Gives a node the declared fields of its module as arguments."""
+        for name, what in declared_fields(kind).items():
+            value = _value(node.module, name)
+            default = literal(getattr(kind, name, None)).text if has_default(kind, name, what) else None
+            if is_parameter(what) or (isinstance(value, Tensor) and what is Tensor):
+                given: Any = literal(None) if value is None else _empty(value)
+                default = None if what is nn.Parameter or what is Tensor else "None"
+                node.arguments.append(Argument(name, given, default=default))
+            elif isinstance(value, nn.Module):
+                child = self.node(value, f"{path}.{name}")
+                node.children[name] = child
+                node.arguments.append(Argument(name, child))
+            else:
+                node.arguments.append(Argument(name, _literal(value, name, path), default=default))
+
+    def _parameters(self, node: Node, kind: type[nn.Module], path: str) -> None:
+        """Gives a node the arguments of its module's constructor, which the module has as attributes."""
+        module = node.module
+        for parameter in _signature(kind):
+            name, default = parameter.name, parameter.default
+            if isinstance(module, nn.ModuleList) and name == "modules":
+                children = [self.node(child, f"{path}[{place}]") for place, child in enumerate(module)]
+                node.children |= {str(place): child for place, child in enumerate(children)}
+                node.arguments.append(Argument(name, children, keyword=False))
+                continue
+            value = _value(module, name)
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                node.arguments += [
+                    Argument("", _literal(each, name, path), keyword=False) for each in value or ()
+                ]
+                continue
+            required = default is parameter.empty
+            if value is _MISSING:
+                if required:
+                    raise ConversionError(f"{kind.__name__} does not keep its argument {name}", path)
+                continue
+            if name == "bias" and not isinstance(value, bool):
+                value = value is not None
+                if not value and not getattr(module, "affine", True):
+                    continue  # a batch normalization without either
+            if name in _PAIRS and isinstance(value, tuple) and len(set(value)) == 1:
+                value = value[0]
+            if not required and value == default:
+                value = default
+            given = _literal(value, name, path)
+            node.arguments.append(
+                Argument(
+                    name, given, keyword=not required, default=None if required else literal(default).text
+                )
+            )
+
+
+_MISSING = object()
+
+
+def _value(module: nn.Module, name: str) -> Any:
+    """Returns a constructor's argument as the module keeps it. A layer works in place of itself only where
+    others see that."""
+    if name == "inplace" and isinstance(module, InPlace):
+        return module._inplace and module.shared
+    return getattr(module, name, _MISSING)
+
+
+def _literal(value: Any, name: str, path: str) -> Literal:
+    try:
+        return literal(value)
+    except TypeError as error:
+        raise ConversionError(f"{name} is {error}, which has no text", path) from None
+
+
+def _empty(tensor: Tensor) -> Node:
+    """Returns zeros in the tensor's shape: the numbers are in the weights' file."""
+    sizes = [
+        Argument(f"size{place or ''}", literal(size), keyword=False)
+        for place, size in enumerate(tensor.shape)
+    ]
+    if not sizes:
+        sizes = [Argument("size", Literal("()"), keyword=False)]
+    if not tensor.is_floating_point():
+        sizes.append(Argument("dtype", literal(tensor.dtype)))
+    return Node(nn.Identity(), "torch.zeros", sizes)
+
+
+def _signature(kind: type[nn.Module]) -> list[inspect.Parameter]:
+    """Returns the arguments of a constructor, those of its base class in place of *args and **kwargs."""
+    variable = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
+    found: list[inspect.Parameter] = []
+    for base in kind.__mro__:
+        if base is nn.Module:
+            break
+        if base.__module__ == nn.RNNBase.__module__:  # whose constructors take *args
+            known = inspect.signature(nn.RNNBase.__init__).parameters
+            more = inspect.Parameter("nonlinearity", inspect.Parameter.KEYWORD_ONLY, default="tanh")
+            return [
+                *(known[name] for name in _RECURRENT),
+                *([more] if issubclass(kind, nn.RNN) else []),
+                *found,
+            ]
+        if "__init__" in vars(base):
+            here = list(inspect.signature(vars(base)["__init__"]).parameters.values())[1:]
+            if not {each.kind for each in here} >= variable:
+                return [*here, *found]
+            found = [*(each for each in here if each.kind not in variable), *found]
+    return found
+
+
+def _kind(module: nn.Module) -> str:
+    """Names the class of a block."""
+    inside = [child for child in module.modules() if not isinstance(child, nn.Sequential)]
+    if isinstance(module, GraphModule):
+        return "Graph"
+    if isinstance(module, nn.Sequential) and any(isinstance(child, _SUMS) for child in module):
+        return "Residual"
+    return "Branches" if inside and isinstance(inside[0], BRANCHING) else "Block"

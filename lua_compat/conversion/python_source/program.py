@@ -1,0 +1,201 @@
+"""A net as a Python file that needs PyTorch alone, with its weights in a file beside it."""
+
+import itertools
+import os
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from lua_compat.conversion.errors import ConversionError
+from lua_compat.conversion.python_source.blocks import block_classes, class_text
+from lua_compat.conversion.python_source.building import Builder
+from lua_compat.conversion.python_source.definitions import Definitions
+from lua_compat.conversion.python_source.nodes import Block, Chain, Node
+from lua_compat.conversion.state_files import save_state
+from lua_compat.lua_modules import LuaModule
+from lua_compat.whole_file import replaced_when_whole
+
+_HEADER = '''"""A PyTorch net, written by convnet-benchmarks convert. It needs nothing but PyTorch{also}.
+
+load() returns the net with the numbers in {weights}, Net() one with those that PyTorch draws.
+"""
+'''
+_LOAD = '''def load(weights: str | Path = WEIGHTS) -> Net:
+    """Returns the net with the numbers in a file."""
+    net = Net()
+    net.load_state_dict({read})
+{mode}    return net
+'''
+
+
+def weights_file(path: str | os.PathLike[str]) -> Path:
+    """Returns where the weights of the net in ``path`` go: .pt where the package safetensors is missing."""
+    return Path(path).with_suffix(".safetensors" if find_spec("safetensors") else ".pt")
+
+
+def save_python(module: nn.Module, path: str | os.PathLike[str]) -> Path:
+    """Writes ``module`` as Python text, and its numbers beside that; returns the file of these.
+
+    Raises ConversionError for a module that is neither PyTorch's nor made by ``to_torch``, or that Lua
+    computes.
+    """
+    weights = weights_file(path)
+    text, state = python_source(module, Path(path).stem, weights.name)
+    save_state(state, weights)
+    with replaced_when_whole(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+    return weights
+
+
+def python_source(module: nn.Module, name: str, weights: str) -> tuple[str, dict[str, Tensor]]:
+    """Returns the text of a file ``name``.py, and the state_dict of the net in it, for the file ``weights``.
+
+    Raises ConversionError as ``save_python``.
+    """
+    if lua := sorted({each.typename for each in module.modules() if isinstance(each, LuaModule)}):
+        raise ConversionError(f"Lua computes {', '.join(lua)}, which cannot run without it", "net")
+    definitions = Definitions()
+    net = Builder(definitions).block(module, "net")
+    state = dict(_state(net, ""))
+    taken = {text.partition("(")[0].split()[-1] for text in definitions.texts} | {"Net"}
+    classes = block_classes(net, taken)
+    whole = class_text("Net", net, {}, [], _after(net, state))
+    safe = weights.endswith(".safetensors")
+    read = "load_file(weights)" if safe else "torch.load(weights, weights_only=True)"
+    load = _LOAD.format(read=read, mode="".join(f"    {line}\n" for line in _mode(net)))
+    imports = {"import torch", "from torch import nn", "from pathlib import Path", *definitions.imports}
+    imports |= {"from safetensors.torch import load_file"} if safe else set()
+    also = " and safetensors" if safe else ""
+    head = _HEADER.format(also=also, weights=ascii(weights)[1:-1].replace('"', "'"))
+    at = f"WEIGHTS = Path(__file__).with_name({weights!r})"
+    parts = [f"{head}\n{_imports(imports)}\n\n{at}", *definitions.texts, *classes, whole, load]
+    text = "\n\n\n".join(parts)
+    compile(text, f"{name}.py", "exec")
+    return text, state
+
+
+def _imports(lines: set[str]) -> str:
+    """Returns the imports in order: Python's own, an empty line, the others; names of one module together."""
+    names: dict[str, set[str]] = {}
+    plain = {line for line in lines if line.startswith("import ")}
+    for line in lines - plain:
+        _, module, _, name = line.split(maxsplit=3)
+        names.setdefault(module, set()).add(name)
+    plain |= {f"from {module} import {', '.join(sorted(found))}" for module, found in names.items()}
+
+    def others(line: str) -> bool:
+        return line.split()[1].partition(".")[0] in ("torch", "safetensors")
+
+    def order(line: str) -> tuple[bool, bool, str]:
+        return others(line), not line.startswith("import"), line
+
+    groups = itertools.groupby(sorted(plain, key=order), key=others)
+    return "\n\n".join("\n".join(group) for _, group in groups)
+
+
+def _state(node: Node, prefix: str) -> Iterator[tuple[str, Tensor]]:
+    """Yields the numbers of a node under their names in what is written."""
+    if node.callee or not isinstance(node, Block | Chain):
+        module = node.module
+        for name, tensor in (*module.named_parameters(recurse=False), *module.named_buffers(recurse=False)):
+            if name not in module._non_persistent_buffers_set:
+                yield f"{prefix}{name}", tensor.detach()
+        for name, inner in module.named_children():
+            if name not in node.children:
+                yield from ((f"{prefix}{name}.{key}", value) for key, value in inner.state_dict().items())
+    for name, child in node.children.items():
+        yield from _state(child, f"{prefix}{name}.")
+
+
+def _nodes(node: Node, prefix: str = "self") -> Iterator[tuple[str, Node]]:
+    """Yields the nodes inside with the expressions that name them."""
+    for name, child in node.children.items():
+        place = f"{prefix}[{name}]" if name.isdigit() else f"{prefix}.{name}"
+        yield place, child
+        yield from _nodes(child, place)
+
+
+def _after(net: Block, state: dict[str, Tensor]) -> list[str]:
+    """Returns the lines that end the constructor: number types, what is shared, and what is not trained."""
+    found = {tensor.dtype for tensor in state.values() if tensor.is_floating_point()}
+    most = max(found, key=lambda kind: sum(tensor.dtype == kind for tensor in state.values()), default=None)
+    lines = [f"self.to({most})"] if most not in (None, torch.float32) or len(found) > 1 else []
+    first: dict[int, str] = {}
+    parameters: dict[int, tuple[str, nn.Parameter]] = {}
+    shared: list[str] = []
+    for place, node in _nodes(net):
+        if any(place.startswith((f"{one}.", f"{one}[")) for one in shared):
+            continue
+        if isinstance(node, Block | Chain) and not isinstance(node.module, nn.Module):
+            continue
+        known = first.setdefault(id(node.module), place)
+        if known != place and not _is_part(known, place) and _has_memory(node.module):
+            lines.append(f"{place} = {known}")
+            shared.append(place)
+            continue
+        if isinstance(node, Block | Chain):
+            continue
+        for name, tensor in node.module.named_buffers(recurse=False):
+            if tensor.is_floating_point() and tensor.dtype != most:
+                lines.append(f"{place}.{name} = {place}.{name}.to({tensor.dtype})")
+        for name, parameter in node.module.named_parameters(recurse=False):
+            here = f"{place}.{name}"
+            if parameter.dtype != most:
+                lines.append(f"{here}.data = {here}.data.to({parameter.dtype})")
+            lines += _tied(here, parameter, parameters)
+            if not parameter.requires_grad:
+                lines.append(f"{here}.requires_grad_(False)")
+    return lines
+
+
+def _is_part(whole: str, place: str) -> bool:
+    return place.startswith((f"{whole}.", f"{whole}["))
+
+
+def _has_memory(module: nn.Module) -> bool:
+    """Returns whether it matters that two are one: not for layers of PyTorch's without parameters."""
+    known = module.__class__.__module__.startswith("torch.nn.")
+    return not known or next(iter(module.state_dict()), None) is not None
+
+
+def _tied(here: str, parameter: nn.Parameter, seen: dict[int, tuple[str, nn.Parameter]]) -> list[str]:
+    """Returns the line that ties a parameter to one before it, of which it may show the memory otherwise."""
+    if id(parameter) in seen:
+        return [f"{here} = {seen[id(parameter)][0]}"]
+    tied = []
+    for place, other in seen.values():
+        if parameter.untyped_storage()._cdata != other.untyped_storage()._cdata:
+            continue
+        first, last = _span(parameter)
+        begin, end = _span(other)
+        if last <= begin or end <= first:
+            continue
+        if not other.is_contiguous() or first < begin or last > end:
+            raise ConversionError("it shares a part of its memory with another parameter", here)
+        size, stride = tuple(parameter.shape), parameter.stride()
+        tied = [f"{here}.data = {place}.data.as_strided({size}, {stride}, {first - begin})"]
+        break
+    seen[id(parameter)] = here, parameter
+    return tied
+
+
+def _span(tensor: Tensor) -> tuple[int, int]:
+    """Returns the first element in the memory, and the one after the last."""
+    first = int(tensor.storage_offset())
+    reach = sum((n - 1) * step for n, step in zip(tensor.shape, tensor.stride(), strict=True))
+    return first, first + int(reach) + 1
+
+
+def _mode(net: Block) -> list[str]:
+    """Returns the lines that give each layer the mode that it has."""
+    training = net.module.training
+    lines = [] if training else ["net.eval()"]
+    for place, node in _nodes(net, "net"):
+        if isinstance(node, Block | Chain):
+            continue
+        if node.module.training != training:
+            lines.append(f"{place}.training = {node.module.training}")
+    return lines
