@@ -9,10 +9,10 @@ from typing import Any
 
 from torch import nn
 
+from convnet_benchmarks.nets.modules.torch7 import Concat, ConcatTable
 from lua_compat.conversion.python_source.nodes import Block, Chain, Node
 from lua_compat.torch_modules import containers
 from lua_compat.torch_modules.graph import GraphModule
-from nets.modules.torch7 import Concat, ConcatTable
 
 BRANCHING = (ConcatTable, Concat, containers.ParallelTable)
 _ALIKE = 3  # blocks in a row that become one chain

@@ -5,6 +5,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from convnet_benchmarks.nets.modules.torch7 import CAddTable
 from lua_compat.conversion.errors import ConversionError
 from lua_compat.conversion.python_source.body import BRANCHING, Body
 from lua_compat.conversion.python_source.definitions import Definitions, has_default, is_ours
@@ -12,7 +13,6 @@ from lua_compat.conversion.python_source.nodes import Argument, Block, Chain, Li
 from lua_compat.torch_modules import containers, tables
 from lua_compat.torch_modules.base import InPlace, Torch7Module, declared_fields, is_parameter
 from lua_compat.torch_modules.graph import GraphModule
-from nets.modules.torch7 import CAddTable
 
 _SUMS = (tables.CAddTable, CAddTable)
 _PAIRS = ("kernel_size", "stride", "padding", "dilation", "output_padding", "output_size")

@@ -16,7 +16,7 @@ from torch import nn
 
 from lua_compat.torch_modules.base import InPlace, Torch7Module, declared_fields, is_parameter
 
-_OURS = ("lua_compat", "nets")
+_OURS = ("lua_compat", "convnet_benchmarks")
 _COMMON = {"nn": "from torch import nn", "Tensor": "from torch import Tensor"}
 _NOTES = re.compile(r"  # (?:type: ignore|fmt: skip|noqa).*")
 

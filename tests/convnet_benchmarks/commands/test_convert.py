@@ -130,7 +130,7 @@ def test_convert_writes_python(convert: Command, tmp_path: Path) -> None:
     np.save(tmp_path / "input.npy", record["input"].numpy())
     program = (
         "import sys\n"
-        "for ours in ('lua_compat', 'nets', 'convnet_benchmarks', 'lupa'): sys.modules[ours] = None\n"
+        "for ours in ('lua_compat', 'convnet_benchmarks', 'lupa'): sys.modules[ours] = None\n"
         f"sys.path.insert(0, {str(tmp_path)!r})\n"
         "import numpy, torch, my_net\n"
         f"x = torch.from_numpy(numpy.load({str(tmp_path / 'input.npy')!r}))\n"

@@ -14,6 +14,7 @@ import pytest
 import torch
 from torch import nn
 
+from convnet_benchmarks.nets.modules.torch7 import CAddTable, Concat, ConcatTable
 from lua_compat import t7
 from lua_compat.conversion import ConversionError, from_torch, to_torch
 from lua_compat.conversion.python_source import program
@@ -22,7 +23,6 @@ from lua_compat.conversion.python_source.program import python_source, save_pyth
 from lua_compat.packages import modules_of
 from lua_compat.torch_modules import arithmetic, containers, graph, normalization, tables, transfer
 from lua_compat.torch_modules.base import InPlace, Torch7Module
-from nets.modules.torch7 import CAddTable, Concat, ConcatTable
 from tests.helpers.places import GOLDEN
 from tests.helpers.torch_values import tensors_of, value_of
 from tests.lua_compat.conversion import written_nets
@@ -248,7 +248,11 @@ def _layer_classes() -> list[type]:
     """Returns the classes that a conversion may give and that are not PyTorch's, but for graphs."""
     found = [
         kind
-        for package in ("lua_compat.torch_modules", "lua_compat.conversion.families", "nets.modules")
+        for package in (
+            "lua_compat.torch_modules",
+            "lua_compat.conversion.families",
+            "convnet_benchmarks.nets.modules",
+        )
         for module in modules_of(package)
         for kind in vars(module).values()
         if isinstance(kind, type) and issubclass(kind, nn.Module) and kind.__module__ == module.__name__

@@ -77,6 +77,6 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    for ours in ("lua_compat", "nets", "convnet_benchmarks", "lupa"):
+    for ours in ("lua_compat", "convnet_benchmarks", "lupa"):
         sys.modules[ours] = None  # type: ignore[assignment]
     main(Path(sys.argv[1]))
