@@ -9,11 +9,11 @@ from uuid import uuid4
 from ipykernel.kernelapp import IPKernelApp
 from ipykernel.kernelbase import Kernel
 
+from convnet_benchmarks.nets.version import VERSION
 from lua_compat.kernels.strings import from_lua
 from lua_compat.notebook.streams import Streams
 from lua_compat.notebook.tracebacks import with_source
 from lua_compat.runtime.completion import completions
-from nets.version import VERSION
 
 if TYPE_CHECKING:
     from lua_compat.runtime.interrupts import Interrupts
