@@ -4,13 +4,14 @@ from typing import TYPE_CHECKING
 
 from convnet_benchmarks.errors import OutOfDeviceMemoryError
 from convnet_benchmarks.legacy.request import Request
+from convnet_benchmarks.workload.kernels import open_training, phase_steps
 from convnet_benchmarks.workload.nets import by
 
 if TYPE_CHECKING:
     import torch
     from torch import nn
 
-# The allocator's rounding and cuDNN's workspaces take some of what the model below calls free.
+# The share of the free memory that a batch may need: the allocator rounds; the next process may find less.
 _USABLE = 0.95
 
 
@@ -25,24 +26,28 @@ def too_large(request: Request, problem: str, largest: int) -> OutOfDeviceMemory
 
 
 def largest_batch_to_try(request: Request, module: "nn.Module") -> int:
-    """Returns a batch size of ``module`` that should fit on its GPU; 0 when not even one sample fits.
+    """Returns a batch size below the one asked for with which the phases of ``module`` have just run on its
+    GPU; 0 when not even one sample fits.
 
-    The answer follows from what the phases take for one and for two samples, so no other tensor of the run
-    may be alive.
+    The first guess follows from what the phases take for one and for two samples, so no other tensor of the
+    run may be alive. Kernels may take more for larger batches: the guess is lowered until it runs.
     """
     import torch
 
-    parameter = next(module.parameters())
-    dtype = torch.int64 if request.net.tokens else parameter.dtype
-    peaks = []
+    device = next(module.parameters()).device
+    capacity = gpu_memory(device)
+    peaks: list[int] = []
     for batch in (1, 2):
-        torch.cuda.empty_cache()
-        input = torch.zeros((batch, *request.sample), dtype=dtype, device=parameter.device)
-        try:
-            peaks.append(_peak_memory(module, input))
-        except torch.cuda.OutOfMemoryError:
-            return len(peaks)
-    return fitting_batch(peaks[0], peaks[1], int(gpu_memory(parameter.device) * _USABLE))
+        if not _runs(request, module, batch):
+            return min(len(peaks), request.options.batch_size - 1)
+        peaks.append(torch.cuda.max_memory_allocated(device))
+    batch = min(fitting_batch(peaks[0], peaks[1], int(capacity * _USABLE)), request.options.batch_size - 1)
+    # Another process may find a little less than this one: some is kept from the trial.
+    reserve = torch.empty(int(capacity * (1 - _USABLE)), dtype=torch.uint8, device=device)
+    while batch > 2 and not _runs(request, module, batch):
+        batch = batch * 9 // 10
+    del reserve
+    return batch
 
 
 def gpu_memory(device: "torch.device") -> int:
@@ -60,14 +65,21 @@ def fitting_batch(peak_of_one: int, peak_of_two: int, capacity: int) -> int:
     return max(1, (capacity - fixed) // per_sample)
 
 
-def _peak_memory(module: "nn.Module", input: "torch.Tensor") -> int:
+def _runs(request: Request, module: "nn.Module", batch: int) -> bool:
+    """Returns whether the phases of ``module`` run on so many samples; what they took is PyTorch's peak."""
     import torch
 
-    from convnet_benchmarks.nets.phases import AutogradPhases
-
-    torch.cuda.reset_peak_memory_stats(input.device)
-    with AutogradPhases(module) as phases:
-        output = phases.updateOutput(input)
-        phases.updateGradInput(input, output)
-        phases.accGradParameters(input, output)
-    return torch.cuda.max_memory_allocated(input.device)
+    parameter = next(module.parameters())
+    dtype = torch.int64 if request.net.tokens else parameter.dtype
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats(parameter.device)
+    try:
+        input = torch.zeros((batch, *request.sample), dtype=dtype, device=parameter.device)
+        with open_training(request.backend, module, input, tuning_seconds=0) as opened:
+            assert opened.phases is not None
+            for step in phase_steps(opened.phases, input).values():
+                step()
+        torch.cuda.synchronize(parameter.device)
+    except torch.cuda.OutOfMemoryError:
+        return False
+    return True

@@ -6,7 +6,10 @@ from typing import Any
 import pytest
 import torch
 
+from convnet_benchmarks.legacy import out_of_memory
+from convnet_benchmarks.legacy.options import BenchmarkOptions
 from convnet_benchmarks.legacy.out_of_memory import fitting_batch
+from convnet_benchmarks.legacy.request import resolve
 from convnet_benchmarks.workload.memory import is_out_of_memory
 
 
@@ -31,7 +34,7 @@ def test_the_fitting_batch_fits_and_one_more_does_not() -> None:
     assert fixed + batch * sample <= capacity < fixed + (batch + 1) * sample
 
 
-@pytest.mark.parametrize("place", ["legacy.script.prepare", "convnet_benchmarks.nets.engine.compile"])
+@pytest.mark.parametrize("place", ["legacy.script.prepare", "nets.engine.compile"])
 def test_running_out_anywhere_is_one_line_and_exit_3(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, place: str
 ) -> None:
@@ -66,3 +69,25 @@ def test_running_out_in_a_phase_keeps_what_was_measured(
     assert "the largest batch to try is 1" in capsys.readouterr().err
     result = json.loads(path.read_text())
     assert result["status"] == "out of memory" and result["lines"] == {}
+
+
+@pytest.mark.parametrize(
+    ("asked", "fits"), [(a, f) for a in (1, 2, 3, 40, 10**5) for f in (0, 1, 2, 3, 9, 10, 37) if f < a]
+)
+def test_the_batch_named_ran_and_is_smaller_than_the_one_that_failed(
+    monkeypatch: pytest.MonkeyPatch, asked: int, fits: int
+) -> None:
+    """Kernels that take more for larger batches than for one or two samples: the guess of 46 is too large."""
+    peaks = {1: 70, 2: 90}
+    ran = []
+
+    def runs(_: object, __: object, batch: int) -> bool:
+        ran.append(batch)
+        return batch <= fits
+
+    monkeypatch.setattr(out_of_memory, "_runs", runs)
+    monkeypatch.setattr(out_of_memory, "gpu_memory", lambda _: 1024)
+    monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda _: peaks[ran[-1]])
+    request = resolve(BenchmarkOptions(net="recognize_digits", batch_size=asked))
+    named = out_of_memory.largest_batch_to_try(request, torch.nn.Linear(1, 1))
+    assert named == min(fits, asked - 1) if named < 3 else named in ran and 0.85 * fits < named <= fits
