@@ -26,6 +26,9 @@ class Net:
     parameters: int | None = None  # numbers in parameters(); None where only building it can tell
     unbatched: bool = False  # also takes one sample without a batch dimension, as Torch7's nets did
     tokens: int = 0  # where the input is token ids: how many there are; the ids are 0 to tokens - 1
+    original: bool = (
+        False  # Torch7's convnet benchmarks of 2012-2017 ran it: its kernels are theirs by default
+    )
     own_parameters: bool = False  # its definition gives it parameters to keep (a file's, or its author's)
 
     def define(self) -> "nn.Module":

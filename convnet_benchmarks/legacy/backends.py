@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.legacy.options import LegacyOptions
+from convnet_benchmarks.nets import registry
 from convnet_benchmarks.nets.cudnn import MOST_TRIED, MOST_TRIED_THOROUGHLY
 from convnet_benchmarks.workload.backends import BACKENDS, GPU_BACKENDS, GPU_SWITCHES, Backend
 
@@ -27,8 +28,10 @@ def choose(options: LegacyOptions) -> Backend:
         raise UserError(f"option --backend {options.backend} is for the CPU; on a GPU {accepted}")
     if options.experimental and not (options.cuda and options.backend == "auto"):
         raise UserError("option --experimental: needs --cuda --backend auto")
-    framework = "mm" if options.convMM else "direct"
-    if options.experimental:
+    framework = "direct" if options.convMM is False else "mm"
+    if takes_stock(options):
+        backend = BACKENDS["stock"]
+    elif options.experimental:
         backend = BACKENDS["auto-experimental"]
     elif options.cuda and options.backend is None:
         backend = GPU_SWITCHES["ccn2" if options.ccn2 else "cudnn" if options.cudnn else framework]
@@ -36,6 +39,13 @@ def choose(options: LegacyOptions) -> Backend:
         backend = BACKENDS[options.backend or framework]
     tries = MOST_TRIED if options.tuning == "quick" else MOST_TRIED_THOROUGHLY
     return replace(backend, tf32=options.tf32, cudnn_tries=tries)
+
+
+def takes_stock(options: LegacyOptions) -> bool:
+    """Returns whether no option names kernels, and the net is not one of the originals', whose are im2col."""
+    named = options.backend or options.convMM is not None or options.cudnn or options.ccn2
+    original = options.net in registry.NETS and registry.NETS[options.net].original
+    return not named and not original
 
 
 def class_names(backend: Backend, relu_cudnn: bool) -> "ClassNames":

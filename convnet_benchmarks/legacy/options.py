@@ -92,11 +92,12 @@ class LegacyOptions:
     y: int | None = _option("y", None, positive, "input width in pixels (dim2) [the net's own]")
     z: int | None = _option("z", None, positive, "input planes (dim3) [the net's own]")
     relu_inplace: Switch = _option("relu_inplace", True, _switch, "ReLU overwrites its input: less memory")
-    convMM: Switch = _option(
+    convMM: bool | None = _option(
         "convMM",
-        True,
+        None,
         _switch,
-        "convolve by im2col and matrix product (SpatialConvolutionMM); false: the framework's direct kernels",
+        "convolve by im2col and matrix product (SpatialConvolutionMM); false: the framework's direct kernels "
+        "[true for the originals' nets; for others --backend stock]",
     )
     cuda: Switch = _option("cuda", False, _switch, "run on a CUDA GPU")
     sync: Switch = _option("sync", True, _switch, "synchronise the GPU around the timed loops")

@@ -40,6 +40,11 @@ class Request:
     def notes(self) -> list[str]:
         """Returns what a user may not expect of the options, for stderr."""
         options, net, notes = self.options, self.net, []
+        if backends.takes_stock(options):
+            notes.append(
+                "PyTorch's own kernels (stock) run this net; --backend auto would time the engine's for each "
+                "layer and phase, and keep the fastest"
+            )
         if net.tokens:
             notes.append(
                 f"{net.name} takes token ids: updateGradInput stops at the embedding, gradInput is 0"

@@ -64,7 +64,16 @@ def _features() -> "nn.Sequential":
 
 _PAPER = "arXiv:1404.5997"
 NETS = (
-    Net("alexnet_owt", alexnet_owt, IMAGENET, f"{_PAPER}; {SOUMITH}", "AlexNet", 61_100_840, unbatched=True),
+    Net(
+        "alexnet_owt",
+        alexnet_owt,
+        IMAGENET,
+        f"{_PAPER}; {SOUMITH}",
+        "AlexNet",
+        61_100_840,
+        unbatched=True,
+        original=True,
+    ),
     Net(
         "alexnet_deepmark",
         alexnet_deepmark,

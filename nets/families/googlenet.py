@@ -64,5 +64,6 @@ NETS = (
         "GoogLeNet",
         6_998_552,
         unbatched=True,
+        original=True,
     ),
 )

@@ -61,6 +61,7 @@ NETS = (
         "OverFeat",
         144_656_488,
         unbatched=True,
+        original=True,
     ),
     Net(
         "overfeat_fast",
@@ -70,5 +71,6 @@ NETS = (
         "OverFeat",
         145_920_872,
         unbatched=True,
+        original=True,
     ),
 )

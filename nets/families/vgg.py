@@ -66,7 +66,7 @@ _PAPER = "arXiv:1409.1556"
 _PARAMETERS = {11: 132_863_336, 13: 133_047_848, 16: 138_357_544, 19: 143_667_240}
 _PARAMETERS_BN = {11: 132_868_840, 13: 133_053_736, 16: 138_365_992, 19: 143_678_248}
 NETS = (
-    Net("vgg_a", vgg_a, IMAGENET, f"{_PAPER}; {SOUMITH}", "VGG", 132_863_336, unbatched=True),
+    Net("vgg_a", vgg_a, IMAGENET, f"{_PAPER}; {SOUMITH}", "VGG", 132_863_336, unbatched=True, original=True),
     Net("vgg_d", partial(vgg, 16), IMAGENET, f"{_PAPER}; {DEEPMARK}", "VGG", 138_357_544, unbatched=True),
     *(
         Net(f"vgg{n}", partial(vgg, n), IMAGENET, f"{_PAPER}; {GLUON}", "VGG", count, unbatched=True)

@@ -37,6 +37,22 @@ def opened(module: nn.Module, *arguments: str) -> AbstractContextManager[Opened]
     return opened_for(Workload(request, module, input, device, ran, ""), Progress(1, shown=False))
 
 
+@pytest.mark.parametrize(
+    ("net", "name"),
+    [("overfeat_accurate", "mm"), ("googlenet", "mm"), ("resnet50_v1", "stock"), ("mine.py:net", "stock")],
+)
+def test_nets_that_are_not_the_originals_run_on_pytorchs_own_kernels(net: str, name: str) -> None:
+    assert chosen("--net", net).name == chosen("--net", net, "--cuda").name == name
+    for words, wanted in (("-convMM true", "mm"), ("-convMM false", "direct"), ("--backend auto", "auto")):
+        assert chosen("--net", net, *words.split()).name == wanted
+    assert chosen("--net", net, "--cuda", "--cudnn").name == "cudnn"
+
+
+def test_the_original_nets_are_those_of_the_lua_benchmarks() -> None:
+    originals = {name for name, net in registry.NETS.items() if net.original}
+    assert originals == {"overfeat_accurate", "overfeat_fast", "alexnet_owt", "vgg_a", "googlenet"}
+
+
 def test_thorough_tuning_has_cudnn_try_more_kernels() -> None:
     tries = [chosen("--cuda", "--cudnn", *words).cudnn_tries for words in ((), ("--tuning", "thorough"))]
     assert tries == [MOST_TRIED, MOST_TRIED_THOROUGHLY]

@@ -16,7 +16,7 @@ def options(*arguments: str, kind: type[Any] = BenchmarkOptions) -> Any:
 def test_defaults_are_the_originals() -> None:
     o = options()
     assert (o.iter, o.z, o.batch_size) == (10, None, 1)  # the net's own planes: OverFeat's 3
-    assert (o.relu_inplace, o.convMM, o.sync) == (True, True, True)
+    assert (o.relu_inplace, o.convMM, o.sync) == (True, None, True)
     assert not any((o.cuda, o.cudnn, o.relu_cudnn, o.ccn2, o.legacy_timing))
     assert (o.x, o.y, o.tensor_4d) == (None, None, None)  # the net's own size; batched when batch_size > 1
     assert options(kind=CriterionOptions).iter == 5

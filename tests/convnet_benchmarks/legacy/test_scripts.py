@@ -50,17 +50,18 @@ def test_benchmark_prints_the_recorded_lines() -> None:
 
 def test_a_first_run_says_that_it_times_kernels_and_keeps_the_times(tmp_path: Path) -> None:
     own_cache = {"XDG_CACHE_HOME": str(tmp_path)}
-    assert run_python("benchmark.py", "-iter", "1", *SMALL).returncode == 0
+    run = ("benchmark.py", "-iter", "1", "-convMM", "true", *SMALL)
+    assert run_python(*run).returncode == 0
     libraries = user_cache() / "compiled"
     with patch.dict(os.environ, own_cache):
         own_libraries = user_cache() / "compiled"
     if libraries.is_dir():  # not without a C compiler
         shutil.copytree(libraries, own_libraries)  # to make them takes longer than to time them
     for effort in ("quick", "thorough"):
-        first = run_python("benchmark.py", "-iter", "1", *SMALL, "--tuning", effort, environment=own_cache)
+        first = run_python(*run, "--tuning", effort, environment=own_cache)
         assert first.returncode == 0, first.stderr
         assert "timing kernels, once per machine and shape: layer 1 of " in first.stderr
-    again = run_python("benchmark.py", "-iter", "1", *SMALL, environment=own_cache)
+    again = run_python(*run, environment=own_cache)
     assert again.returncode == 0 and "timing kernels" not in again.stderr
     assert "not a number of seconds" in one_line_failure(run_python("benchmark.py", "--tuning-seconds", "no"))
     done = run_python("benchmark.py", "-iter", "1", *SMALL, "--seed", "2", "--tuning-seconds", "0.001")
@@ -118,7 +119,7 @@ def test_criterion_pass_times_print_the_recorded_lines() -> None:
 
 def test_lines_add_up_and_the_result_files_hold_them(tmp_path: Path) -> None:
     files = ("--json", str(tmp_path / "r.json"), "--csv", str(tmp_path / "r.csv"))
-    done = run_python("benchmark.py", "-iter", "3", "-batch_size", "2", *SMALL, *files)
+    done = run_python("benchmark.py", "-iter", "3", "-batch_size", "2", "-convMM", "true", *SMALL, *files)
     assert done.returncode == 0, done.stderr
     lines = [line.split("\t") for line in done.stdout.splitlines() if "\t" in line]
     printed = {label: float(number) for label, number in lines}
@@ -173,12 +174,14 @@ def test_a_forced_backend_shows_what_runs_each_layer(tmp_path: Path) -> None:
 
 def test_a_missing_compiler_is_said() -> None:
     said = "no compiled code: no C compiler found (tried no-such-compiler); with it the engine is faster"
-    for backend in ((), ("--backend", "winograd")):
+    for backend in (("-convMM", "true"), ("--backend", "winograd")):
         arguments = ("benchmark.py", *SMALL, "-batch_size", "2", "-iter", "1", *backend)
         done = run_python(*arguments, environment={"CC": "no-such-compiler"})
         assert done.returncode == 0, done.stderr
         assert said.partition(";")[0] in done.stderr
-        assert (said in done.stderr) == (not backend)  # below the table that shows what ran each layer
+        assert (said in done.stderr) == (
+            "--backend" not in backend
+        )  # below the table that shows what ran each layer
 
 
 def test_stock_is_pytorchs_autograd(tmp_path: Path) -> None:
@@ -194,7 +197,7 @@ def test_stock_is_pytorchs_autograd(tmp_path: Path) -> None:
 
 def test_a_format_the_engine_has_not_is_run_by_autograd_and_said() -> None:
     # a small net: PyTorch convolves float16 on a CPU slowly
-    arguments = ("-iter", "1", "--net", "recognize_digits", "--dtype", "float16")
+    arguments = ("-iter", "1", "--net", "recognize_digits", "--dtype", "float16", "-convMM", "true")
     done = run_python("benchmark.py", *arguments)
     assert done.returncode == 0, done.stderr
     assert "note: the CPU engine cannot run this net: " in done.stderr

@@ -64,7 +64,7 @@ def test_running_out_in_a_phase_keeps_what_was_measured(
 
     monkeypatch.setattr(EnginePhases, "updateGradInput", refuse)
     path = tmp_path / "r.json"
-    arguments = ["--net", "recognize_digits", "-batch_size", "2", "--json", str(path)]
+    arguments = ["--net", "recognize_digits", "-batch_size", "2", "-convMM", "true", "--json", str(path)]
     assert benchmark.command(arguments) == 3
     assert "the largest batch to try is 1" in capsys.readouterr().err
     result = json.loads(path.read_text())

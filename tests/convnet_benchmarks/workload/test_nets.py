@@ -173,9 +173,13 @@ def test_benchmark_runs_a_function(folder: Path, size: tuple[str, ...]) -> None:
 
 
 def test_benchmark_runs_a_net_with_a_table_of_outputs(folder: Path) -> None:
-    done = benchmark(folder, "--net", "zoo_models.py:Pair", "--input-size", "8")
+    net = ("--net", "zoo_models.py:Pair", "--input-size", "8")
+    done = benchmark(folder, *net)
     assert done.returncode == 0, done.stderr
-    assert "the CPU engine cannot run this net" in done.stderr
+    assert "note: PyTorch's own kernels (stock) run this net; --backend auto would " in done.stderr
+    assert "backend stock: " in done.stderr
+    of_2015 = benchmark(folder, *net, "-convMM", "true")
+    assert "the CPU engine cannot run this net" in of_2015.stderr and "(stock)" not in of_2015.stderr
     assert re.search(r"^:accGradParameters\(\):\t[\d.e-]+$", done.stdout, re.MULTILINE)
 
 
