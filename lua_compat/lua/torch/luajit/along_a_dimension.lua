@@ -403,7 +403,8 @@ local INDEXED = [[
          local base, k = i * row - column, i * columns
          for _ = 1, columns - 3, 4 do
             $look(4)
-            $each(4){p[k + @]} = $each(4){q[base + @ * step + a@ * column]}
+            p[k], p[k + 1], p[k + 2], p[k + 3] = q[base + a0 * column], q[base + step + a1 * column],
+               q[base + 2 * step + a2 * column], q[base + 3 * step + a3 * column]
             base, k = base + 4 * step, k + 4
          end
          for _ = 1, columns % 4 do
@@ -423,7 +424,10 @@ local INDEXED = [[
          local base, from, k = i * row - column, i * q_row, i * columns
          for _ = 1, columns - 3, 4 do
             $look(4)
-            $each(4, ;){p[base + @ * step + a@ * column] = q[from + @ * q_step]}
+            p[base + a0 * column] = q[from]
+            p[base + step + a1 * column] = q[from + q_step]
+            p[base + 2 * step + a2 * column] = q[from + 2 * q_step]
+            p[base + 3 * step + a3 * column] = q[from + 3 * q_step]
             base, from, k = base + 4 * step, from + 4 * q_step, k + 4
          end
          for _ = 1, columns % 4 do
