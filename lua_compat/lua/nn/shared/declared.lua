@@ -1,22 +1,18 @@
 -- What is made from a class's declaration (nn/declarations.lua): the function that gives a new module its fields, the
 -- one that reads a module's fields for a kernel, and the signatures of its kernels.
 local declarations = require 'nn.declarations'
-local compiled = require 'torch.core.templates'
+local templates = require 'torch.core.templates'
 local signatures = require 'torch.core.signatures'
 local arguments = require 'torch.core.arguments'
 
-local type, error, tobit, concat = type, error, bit.tobit, table.concat
+local type, concat = type, table.concat
 
 local declared = {}
 
--- For each type of field: whether a value is not yet what a kernel takes, what makes it that, its letter in signatures
--- (lua_compat/runtime/bridge.py), and its letter where more of them may follow.
+-- For each type of field that a kernel takes: its letter in signatures (lua_compat/runtime/bridge.py), and its letter
+-- where more of them may follow.
 local KINDS = {
-   whole = { "type(X) ~= 'number' or tobit(X) ~= X", 'whole', 'i', '#' },
-   number = { "type(X) ~= 'number'", 'number', 'd', '+' },
-   scalar = { "type(X) ~= 'number'", 'scalar', 'n' },
-   flag = { "type(X) ~= 'boolean'", 'flag', 'b' },
-   text = { "type(X) ~= 'string'", 'text', 's', '$' },
+   whole = { 'i', '#' }, number = { 'd', '+' }, scalar = { 'n' }, flag = { 'b' }, text = { 's', '$' },
 }
 
 local function literal(value)
@@ -31,12 +27,12 @@ local function on_first_call(make)
       made = made or make()
       return made
    end
-   compiled.on_first_use(get)
+   templates.on_first_use(get)
    return function(...) return (made or get())(...) end
 end
 
--- The text that gives a new module its fields
-local function setter_text(declaration)
+-- What gives a new module its fields
+local function setter_of(class, declaration)
    local parameters, lines = { 'self' }, {}
    local function add(text, ...) lines[#lines + 1] = '   ' .. text:format(...) end
    for _, field in ipairs(declaration.all) do
@@ -52,15 +48,14 @@ local function setter_text(declaration)
          add('self.%s = %s', name, default)
       end
    end
-   return ('local torch = ...\nreturn function(%s)\n%s\nend'):format(concat(parameters, ', '), concat(lines, '\n'))
+   return templates.compile('fields of nn.' .. class, 'return function($parameters) $lines end',
+      { parameters = concat(parameters, ', '), lines = concat(lines, '\n') }, { torch = torch })
 end
 
 -- A function of a new module and the constructor's arguments, which gives it its fields
 function declared.setter(name)
    local declaration = declarations.of(name)
-   return on_first_call(function()
-      return compiled.from_text(setter_text(declaration), 'fields of nn.' .. name)(torch)
-   end)
+   return on_first_call(function() return setter_of(name, declaration) end)
 end
 
 -- Gives a class, which torch.class has made, the constructor that gives modules their fields and nothing else.
@@ -97,7 +92,14 @@ local function absent_value(field)
    return field.like or field.default ~= nil and literal(field.default)
 end
 
-local function reader_text(declaration, taken)
+local READER = [[
+   return function(self)
+      $lines
+      $checks
+      return $results
+   end
+]]
+local function reader_of(class, declaration, taken)
    local checks, used = range_lines(declaration)
    local results = {}
    for word in taken:gmatch('%S+') do
@@ -112,26 +114,21 @@ local function reader_text(declaration, taken)
    for _, field in ipairs(all) do
       local name, kind = field.name, KINDS[field.kind]
       if used[name] then
-         lines[#lines + 1] = ('   local %s = self.%s'):format(name, name)
+         lines[#lines + 1] = ('local %s = self.%s'):format(name, name)
          if kind then
             local absent = absent_value(field) or field.may_be_nil and 'nil'
-            local converted = ('%s(%s)'):format(kind[2], name)
+            local converted = ('%s(%s)'):format(field.kind, name)
             if absent == 'nil' then
                converted = ("type(%s) ~= 'nil' and %s or nil"):format(name, converted)
             elseif absent and absent ~= 'false' then
                converted = ("type(%s) == 'nil' and %s or %s"):format(name, absent, converted)
             end
-            lines[#lines + 1] = ('   if %s then %s = %s end'):format(kind[1]:gsub('X', name), name, converted)
+            lines[#lines + 1] = ('if $is_no_%s(%s) then %s = %s end'):format(field.kind, name, name, converted)
          end
       end
    end
-   return ([[
-local type, error, tobit, whole, number, scalar, flag, text = ...
-return function(self)
-%s
-%s
-   return %s
-end]]):format(concat(lines, '\n'), concat(checks, '\n'), concat(results, ', '))
+   return templates.compile('fields of nn.' .. class, READER, { lines = concat(lines, '\n'),
+      checks = concat(checks, '\n'), results = concat(results, ', ') }, arguments)
 end
 
 -- A function of a module that gives the fields named in ``taken`` (by default what the declaration says that its kernel
@@ -139,14 +136,7 @@ end
 function declared.reader(name, taken)
    local declaration = declarations.of(name)
    taken = taken or declaration.takes or ''
-   local made
-   local function make()
-      made = made or compiled.from_text(reader_text(declaration, taken), 'fields of nn.' .. name)(type, error, tobit,
-         arguments.whole, arguments.number, arguments.scalar, arguments.flag, arguments.text)
-      return made
-   end
-   compiled.on_first_use(make)
-   return function(self) return (made or make())(self) end
+   return on_first_call(function() return reader_of(name, declaration, taken) end)
 end
 
 -- By kind: the letters of each kernel's tensors, by what follows its name
@@ -167,10 +157,10 @@ local function letters_of(declaration, takes)
       if word == '...' then
          rest = true
       elseif rest then
-         letters[#letters + 1] = kind[4]
+         letters[#letters + 1] = kind[2]
          break
       else
-         letters[#letters + 1] = field and field.may_be_nil and kind[3]:upper() or kind[3]
+         letters[#letters + 1] = field and field.may_be_nil and kind[1]:upper() or kind[1]
       end
    end
    return concat(letters)

@@ -49,4 +49,9 @@ function arguments.text(value)
    return value
 end
 
+-- In texts that are compiled: whether a value is not yet what these give.
+arguments.is_no_whole = "type($1) ~= 'number' or tobit($1) ~= $1"
+arguments.is_no_number, arguments.is_no_scalar = "type($1) ~= 'number'", "type($1) ~= 'number'"
+arguments.is_no_flag, arguments.is_no_text = "type($1) ~= 'boolean'", "type($1) ~= 'string'"
+
 return arguments

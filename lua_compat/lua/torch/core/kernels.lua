@@ -55,20 +55,15 @@ local function check_type(first, other, ...)
    if select('#', ...) > 0 then return check_type(first, ...) end
 end
 
--- By the letter of an argument: whether a value is not yet what the kernel takes ($is_no_i(a1)), and what makes it
--- that.
-local CHECKS = {
-   i = "type($1) ~= 'number' or tobit($1) ~= $1", d = "type($1) ~= 'number'", n = "type($1) ~= 'number'",
-   b = "type($1) ~= 'boolean'", s = "type($1) ~= 'string'",
-}
+-- By the letter of an argument: what it is made (torch/core/arguments.lua).
 local CONVERT = { i = 'whole', d = 'number', n = 'scalar', b = 'flag', s = 'text' }
 local MORE = { ['#'] = 'i', ['+'] = 'd', ['$'] = 's' }
 
 local function check_of(letter, name)
    local kind = letter:lower()
-   local condition = ('$is_no_%s(%s)'):format(kind, name)
+   local condition = ('$is_no_%s(%s)'):format(CONVERT[kind], name)
    if kind ~= letter then condition = ("type(%s) ~= 'nil' and (%s)"):format(name, condition) end
-   return ('if %s then %s = arguments.%s(%s) end'):format(condition, name, CONVERT[kind], name)
+   return ('if %s then %s = %s(%s) end'):format(condition, name, CONVERT[kind], name)
 end
 
 local function converted(convert, n, first, ...)
@@ -81,9 +76,9 @@ local KERNEL = [[
       return $call
    end
 ]]
-local used = { functions = functions, records = records, memory = memory, arguments = arguments, converted = converted,
+local used = { functions = functions, records = records, memory = memory, converted = converted,
    refuse_tensor = refuse_tensor, check_type = check_type, relay = relay }
-for kind, check in pairs(CHECKS) do used['is_no_' .. kind] = check end
+for name, value in pairs(arguments) do used[name] = value end
 
 -- Code that looks whether the tensors of these letters are of one type: that of the first that is read.
 local function check_of_types(letters)
@@ -110,7 +105,7 @@ local function from_letters(name, letters, trusted, one_type)
          parameters[k], passed[k] = '...', 'handles(...)'
       elseif MORE[letter] then
          parameters[k], passed[k] = '...',
-            ("converted(arguments.%s, select('#', ...), ...)"):format(CONVERT[MORE[letter]])
+            ("converted(%s, select('#', ...), ...)"):format(CONVERT[MORE[letter]])
       elseif letter == 'o' or letter == 't' then
          if trusted then
             lines[#lines + 1] = ('local %s = %s'):format(r, a)

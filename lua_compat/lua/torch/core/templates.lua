@@ -109,7 +109,8 @@ local function filled(name, hole, list, values, used)
    if value == nil then fail(name, '$%s is not given', hole) end
    used[hole], value = true, as_text(value)
    if value:find('$', 1, true) then
-      local arguments = arguments_in[list]
+      -- $1 alone is the whole list
+      local arguments = value:find('$2', 1, true) and arguments_in[list] or { list:match '^%(%s*(.-)%s*%)$' }
       value = value:gsub('%$(%d)', function(k)
          return arguments[tonumber(k)] or fail(name, '$%s has no argument %s', hole, k)
       end)
@@ -198,25 +199,6 @@ function templates.make_all()
       for text in pairs(found) do found[text] = nil end
    end
    waiting, tables, all_made = {}, {}, true
-end
-
--- Texts with the words of old: EACH(...) and READ(...).
-function templates.from_text(text, name)
-   if all_made then error(('%s was not made in time: it is not available in the sandbox'):format(name), 0) end
-   return assert(load(text, '=' .. name, nil, no_globals))
-end
-function templates.written_out(text, times)
-   return (text:gsub('EACH(%b())', function(part)
-      local parts = {}
-      for k = 0, times - 1 do parts[k + 1] = part:sub(2, -2):gsub('@', k) end
-      return table.concat(parts, ', ')
-   end))
-end
-function templates.reading(text, plain)
-   return (text:gsub('READ(%b())', function(given)
-      local pointer, place = given:match('^%((%l), (.*)%)$')
-      return (plain and '%s[%s]' or 'get(%s, %s)'):format(pointer, place)
-   end))
 end
 
 return templates

@@ -11,12 +11,14 @@ local first_element, in_one_piece = memory.first_element, rooms.in_one_piece
 
 -- a, b: weights and biases, or their gradients. What is summed up for an element is rounded to the type at each step,
 -- as Torch7's; for a parameter, of many elements, it is not: each step would wait for the rounding.
-local forward = window_sums.sums 'EACH(p[k + @]) = EACH(get(b, channels[k + @]) + cast(get(a, channels[k + @]) * s@))'
-local backward = window_sums.loop{ EACH =
-   'local s = cast(READ(q, k) * get(a, channels[k])) ALL(p[AT] = READ(p, AT) + s)' }
-local accumulate = window_sums.loop{ FIRST = 'x, y = 0, 0',
-   EACH = 'local s = READ(u, k) ALL(x = x + s * READ(q, AT)) y = y + s',
-   LAST = 'a[c], b[c] = get(a, c) + cast(v * x), get(b, c) + cast(v * y)' }
+local forward = window_sums.sums [[
+   $each($1){p[k + @]} = $each($1){get(b, channels[k + @]) + to_type(get(a, channels[k + @]) * s@)}
+]]
+local backward = window_sums.loop{ window =
+   'local s = to_type($read(q, k) * get(a, channels[k])) $all(p[$at] = $read(p, $at) + s)' }
+local accumulate = window_sums.loop{ first = 'x, y = 0, 0',
+   window = 'local s = $read(u, k) $all(x = x + s * $read(q, $at)) y = y + s',
+   last = 'a[c], b[c] = get(a, c) + to_type(v * x), get(b, c) + to_type(v * y)' }
 
 local of_images = geometry.of('kw, kh, dw, dh', window_sums.complete)
 

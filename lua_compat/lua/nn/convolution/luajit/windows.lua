@@ -9,7 +9,7 @@
 -- products have nothing to do for it.
 local ffi = require 'ffi'
 local blas = require 'torch.luajit.blas'
-local compiled = require 'torch.core.templates'
+local templates = require 'torch.core.templates'
 local rooms = require 'nn.shared.luajit.scratch'
 local lengths = require 'nn.shared.luajit.copy_rows'
 local fields = require 'nn.shared.luajit.geometry_key'
@@ -112,10 +112,10 @@ local function find_layout()
    take_layout(layout, g)
 end
 
--- Two functions of a text that moves numbers between two places, there and back, by what stands for MOVE in each.
+-- Two functions of a text that moves numbers between two places, there and back, by what stands for $move in each.
 local function both_ways(text, there, back)
    local function way(move)
-      return compiled.from_text('local copy = ...\n' .. text:gsub('MOVE', move), 'nn.convolution.luajit.windows')(copy)
+      return templates.compile('nn.convolution.luajit.windows', text, { move = move })
    end
    return way(there), way(back)
 end
@@ -127,7 +127,7 @@ local rows_inward, rows_outward = both_ways([[
       local k, base, at = 0, 0, 0
       for _ = 1, n * units do
          local place = places[k]
-         if place >= 0 then MOVE end
+         if place >= 0 then $move end
          at, k = at + bytes, k + 1
          if k == units then k, base = 0, base + plane end
       end
@@ -141,7 +141,7 @@ local PIXELS = [[
       local k, base = 0, 0
       for i = 0, n * units - 1 do
          local place = places[k]
-         if place >= 0 then MOVE end
+         if place >= 0 then $move end
          k = k + 1
          if k == units then k, base = 0, base + plane end
       end
@@ -165,9 +165,9 @@ local inward, outward, filling, pointers = {}, {}, {}, { [4] = ffi.typeof('int32
 local function make(size) -- traces of their own for each size
    if inward[size] then return end
    inward[size], outward[size] = both_ways(PIXELS, 'phases[base + place] = image[i]', 'image[i] = phases[base + place]')
-   filling[size] = compiled.from_text(FILL, 'nn.convolution.luajit.windows')()
+   filling[size] = templates.compile('nn.convolution.luajit.windows', FILL, {})
 end
-compiled.on_first_use(function()
+templates.on_first_use(function()
    for size in pairs(pointers) do make(size) end
 end)
 
@@ -220,11 +220,10 @@ local function find_rows(n)
 end
 
 local copying_of = lengths.of([[
-   local copy = ...
    return function(columns, phases, images, planes, units, froms, tos, plane, to_plane, to_image, bytes)
       local k, c, from, to, first = 0, 0, 0, 0, 0
       for _ = 1, images * planes * units do
-         copy(columns + (to + tos[k]), phases + (from + froms[k]), BYTES)
+         copy(columns + (to + tos[k]), phases + (from + froms[k]), $bytes)
          k = k + 1
          if k == units then
             k, c, from, to = 0, c + 1, from + plane, to + to_plane
@@ -294,8 +293,7 @@ end
 
 -- Rows of windows, which lie one after the other in results, to `spread`, where they begin `wide` bytes apart, with
 -- `gap_of_frame` more between frames; all of n planes, one loop as above.
-local spread_rows = compiled.from_text([[
-   local copy = ...
+local spread_rows = templates.compile('nn.convolution.luajit.windows', [[
    return function(spread, results, n, row, wide, frames, rows, gap_of_frame, behind)
       local r, f, to, from = 0, 0, 0, 0
       for _ = 1, n * frames * rows do
@@ -307,7 +305,7 @@ local spread_rows = compiled.from_text([[
          end
       end
    end
-]], 'nn.convolution.luajit.windows')(copy)
+]], {})
 
 -- n images of results at p, each `planes` x frames x rows x columns, as g.run numbers for each plane, zero between the
 -- rows; those of one image after those of another.
@@ -336,7 +334,7 @@ local mix, part = both_ways([[
    return function(mixed, results, planes, n, bytes)
       local i, c, at = 0, 0, 0
       for _ = 1, n * planes do
-         MOVE
+         $move
          at, c = at + bytes, c + 1
          if c == planes then c, i = 0, i + 1 end
       end

@@ -5,7 +5,7 @@ local memory = require 'torch.core.memory'
 local overlap = require 'torch.core.overlap'
 local few = require 'torch.luajit.elementwise'
 local ways = require 'torch.core.ways'
-local compiled = require 'torch.core.templates'
+local templates = require 'torch.core.templates'
 local numbers = require 'nn.shared.luajit.as_doubles'
 local all_within = require 'nn.shared.luajit.indices'
 local new_room = require 'torch.core.scratch'
@@ -50,11 +50,10 @@ local function weights_for_pixels(total, x, target, weights)
    return numbers.weights(weights, T, x[7])
 end
 
--- A loop over the pixels of images, of whose classes, but for the one that is ignored, EACH is done with the
--- element of p `at` the pixel and its class, and the class's `factor`. Gives what EACH has left in `sum` and
+-- A loop over the pixels of images, of whose classes, but for the one that is ignored, $each_pixel is done with the
+-- element of p `at` the pixel and its class, and the class's `factor`. Gives what it has left in `sum` and
 -- `weight`. The classes are read once: nil where one is wrong, the rest is for Python then, and the error.
 local PIXELS = [[
-   local tobit, tonumber, get, set = ...
    return function(p, image_step, step, images, pixels, places, halves, skipped, last, offsets, factors,
       ignored)
       local sum, weight = 0, 0
@@ -66,7 +65,7 @@ local PIXELS = [[
             if halves[k + 1] == 0 and class >= 1 and class <= last then
                if class ~= skipped then
                   local at, factor = tobit(first + offsets[class]), factors[class - 1]
-                  EACH
+                  $each_pixel
                end
             elseif tonumber(places[k / 2]) ~= ignored then
                return nil
@@ -78,9 +77,9 @@ local PIXELS = [[
    end
 ]]
 local function of_pixels(each) -- for each type on its own: traces are for one type of memory
-   return compiled.for_each(types.codes_of_reals, function(code)
-      return compiled.from_text(PIXELS:gsub('EACH', each), 'nn.criterions.luajit.nll')(tobit, tonumber, types[code].get,
-         types[code].set)
+   return templates.for_each(types.codes_of_reals, function(code)
+      return templates.compile('nn.criterions.luajit.nll', PIXELS, { each_pixel = each },
+         { get = types[code].get, set = types[code].set })
    end)
 end
 local add_up_pixels = of_pixels 'sum, weight = sum - factor * get(p, at), weight + factor'

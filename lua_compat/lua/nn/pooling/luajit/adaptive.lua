@@ -5,7 +5,7 @@ local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
 local few = require 'torch.luajit.elementwise'
-local compiled = require 'torch.core.templates'
+local templates = require 'torch.core.templates'
 local ways = require 'torch.core.ways'
 local gates = require 'nn.shared.luajit.gates'
 local geometry = require 'nn.shared.luajit.geometry'
@@ -13,7 +13,7 @@ local rooms = require 'nn.shared.luajit.scratch'
 
 local luajit, no = ways.luajit, ways.no
 local count, first_element = memory.count, memory.first_element
-local floor, ceil, max, tonumber = math.floor, math.ceil, math.max, tonumber
+local floor, ceil = math.floor, math.ceil
 
 local MOST = 2 ^ 16 -- elements of the images; PyTorch finds these maxima one window after the other
 
@@ -63,9 +63,8 @@ local of_means = geometry.of('n, m', completing(place_of_mean))
 
 -- A function for each type (traces are for one type of memory) of a text that is done for each window of each
 -- plane, four planes, or one, together: of plane @ the first element is q[first@], and its result k@.
--- READ(pointer, place) is an element that may be NaN.
+-- $read(pointer, place) is an element that may be NaN.
 local LOOPS = [[
-   local get, cast, max = ...
    return function(p, q, g, of_rows, of_columns)
       local windows, starts, places, rows, columns, heights, widths =
          g.windows, g.starts, g.places, g.rows, g.columns, g.heights, g.widths
@@ -73,59 +72,55 @@ local LOOPS = [[
       for w = 0, windows - 1 do
          local from, to, height, width, plane = starts[w], starts[w + 1] - 1, heights[w], widths[w], 0
          while plane <= planes - 4 do
-            GROUP4
+            $group(4)
             plane = plane + 4
          end
          while plane < planes do
-            GROUP1
+            $group(1)
             plane = plane + 1
          end
       end
    end
 ]]
+local GROUP = [[
+   local $each($1){first@} = $each($1){(plane + @) * pixels}
+   local $each($1){k@} = $each($1){(plane + @) * windows + w}
+   $body($1)
+]]
 local function over_windows(body, is_plain)
-   return compiled.for_each(types.codes_of_reals, function(code)
-      local text = LOOPS:gsub('GROUP(%d)', function(together)
-         local begin =
-            'local EACH(first@) = EACH((plane + @) * pixels) local EACH(k@) = EACH((plane + @) * windows + w)\n'
-         return compiled.written_out((begin .. body):gsub('ALSO(%b())', function(text)
-            local all = {}
-            for plane = 0, together - 1 do all[plane + 1] = text:sub(2, -2):gsub('@', plane) end
-            return table.concat(all, '\n')
-         end), together)
-      end)
-      return compiled.from_text(compiled.reading(text, is_plain), 'nn.pooling.luajit.adaptive')(types[code].get,
-         types[code].cast, max)
+   return templates.for_each(types.codes_of_reals, function(code)
+      return templates.compile('nn.pooling.luajit.adaptive', LOOPS, { group = GROUP, body = body },
+         { read = is_plain and '$1[$2]' or 'get($1, $2)', get = types[code].get, to_type = types[code].cast })
    end)
 end
 
 -- The greatest first, then where it is: the branches of that can be guessed.
 local find_maxima = over_windows([[
-   local EACH(best@) = EACH(q[first@ + places[from] ])
+   local $each($1){best@} = $each($1){q[first@ + places[from] ]}
    for t = from + 1, to do
       local place = places[t]
-      EACH(best@) = EACH(max(best@, q[first@ + place]))
+      $each($1){best@} = $each($1){max(best@, q[first@ + place])}
    end
-   ALSO(do
+   $each($1, ;){do
       local t = from
       while q[first@ + places[t] ] ~= best@ do t = t + 1 end
       p[k@], of_rows[k@], of_columns[k@] = q[first@ + places[t] ], rows[t], columns[t]
-   end)]], true)
+   end}]], true)
 
 -- Sums and quotients are rounded to the type at each step, as Torch7's.
 local AVERAGE = [[
-   local EACH(s@) = EACH(0)
+   local $each($1){s@} = $each($1){0}
    for t = from, to do
       local place = places[t]
-      EACH(s@) = EACH(cast(s@ + READ(q, first@ + place)))
+      $each($1){s@} = $each($1){to_type(s@ + $read(q, first@ + place))}
    end
-   EACH(p[k@]) = EACH(cast(s@ / width) / height)]]
+   $each($1){p[k@]} = $each($1){to_type(s@ / width) / height}]]
 local find_means, find_means_plainly = over_windows(AVERAGE), over_windows(AVERAGE, true)
 local DISTRIBUTE = [[
-   local EACH(s@) = EACH(cast(cast(READ(q, k@) / width) / height))
+   local $each($1){s@} = $each($1){to_type(to_type($read(q, k@) / width) / height)}
    for t = from, to do
       local place = places[t]
-      EACH(p[first@ + place]) = EACH(READ(p, first@ + place) + s@)
+      $each($1){p[first@ + place]} = $each($1){$read(p, first@ + place) + s@}
    end]]
 local distribute, distribute_plainly = over_windows(DISTRIBUTE), over_windows(DISTRIBUTE, true)
 
@@ -154,7 +149,6 @@ local function begin(gradient, x) return gates.resized_as(gradient, x) and few.z
 -- The gradients at q go to where each maximum was; false for a place outside: Python begins anew, and raises
 -- the error.
 local ADD = [[
-   local band, bnot, arshift, tobit, tonumber, get, no = ...
    return function(p, q, g, of_rows, of_columns)
       local starts, places, windows, width, w, first = g.starts, g.places, tobit(g.windows), g.width, 0,
          tobit(0)
@@ -171,9 +165,8 @@ local ADD = [[
       return true
    end
 ]]
-local add_for = compiled.for_each(types.codes_of_reals, function(code)
-   return compiled.from_text(ADD, 'nn.pooling.luajit.adaptive')(bit.band, bit.bnot, bit.arshift, bit.tobit, tonumber,
-      types[code].get, no)
+local add_for = templates.for_each(types.codes_of_reals, function(code)
+   return templates.compile('nn.pooling.luajit.adaptive', ADD, { get = types[code].get, no = no })
 end)
 
 function luajit.adaptive_max_pooling_grad_input(gradient, x, grad_output, indices)

@@ -13,8 +13,8 @@ local min, max = math.min, math.max
 
 -- p = the means of q; the elements of p become larger by what the gradients q of the means are for each. a: how many
 -- elements count of each window of all planes. Sums and quotients are rounded to the type at each step, as Torch7's.
-local average = window_sums.sums 'EACH(p[k + @]) = EACH(s@ / a[k + @])'
-local distribute = window_sums.loop{ EACH = 'local s = cast(READ(q, k) / a[k]) ALL(p[AT] = READ(p, AT) + s)' }
+local average = window_sums.sums '$each($1){p[k + @]} = $each($1){s@ / a[k + @]}'
+local distribute = window_sums.loop{ window = 'local s = to_type($read(q, k) / a[k]) $all(p[$at] = $read(p, $at) + s)' }
 
 -- The geometry of windows, and divisors: the elements of each that count, those of the border among them or not.
 local function complete(g, x)

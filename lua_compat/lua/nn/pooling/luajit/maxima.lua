@@ -10,7 +10,7 @@ local memory = require 'torch.core.memory'
 local few = require 'torch.luajit.elementwise'
 local blas = require 'torch.luajit.blas'
 local ways = require 'torch.core.ways'
-local compiled = require 'torch.core.templates'
+local templates = require 'torch.core.templates'
 local rooms = require 'nn.shared.luajit.scratch'
 local gates = require 'nn.shared.luajit.gates'
 local geometry = require 'nn.shared.luajit.geometry'
@@ -129,13 +129,12 @@ local of_images = geometry.of('kw, kh, dw, dh, pw, ph, by_ceil, lw, lh', count_w
 local of_volumes = geometry.of('by_ceil, kt, kw, kh, dt, dw, dh, pt, pw, ph, lt, lw, lh', count_windows)
 
 local LOOP = [[
-   local max, min, tobit = ...
    local HUGE, LEAST = 1e308, -1e300 -- less than any number of which the square is finite
    return function(p, places, q, g, begins, first_places)
       local offsets, taps = g.offsets, g.taps
       for k = 0, g.n - 1 do
          local at = begins[k]
-         BODY
+         $body
       end
    end
 ]]
@@ -181,11 +180,11 @@ local function loop_for(taps, T)
    local key = taps or 0
    loops[T] = loops[T] or {}
    loops[T][key] = loops[T][key]
-      or compiled.from_text(LOOP:gsub('BODY', body_of(taps)), 'nn.pooling.luajit.maxima')(math.max, math.min, bit.tobit)
+      or templates.compile('nn.pooling.luajit.maxima', LOOP, { body = body_of(taps) })
    return loops[T][key]
 end
 
-compiled.on_first_use(function()
+templates.on_first_use(function()
    written_out = 32 -- where all are made at once
    for code = 1, types.count do
       local T = types[code]
@@ -245,7 +244,6 @@ end
 -- what it compiles the loop for if it happened to begin there. Places are read as their halves. False for one outside:
 -- Python begins anew, and raises the error.
 local ADD = [[
-   local band, bor, bnot, arshift, tobit, get, no = ...
    return function(p, q, halves, n, windows, pixels)
       local j, first = 0, tobit(-1)
       windows, pixels = tobit(windows), tobit(pixels)
@@ -255,7 +253,7 @@ local ADD = [[
             return no 'a place outside its plane'
          end
          at = tobit(first + at)
-         p[at] = READ(p, at) + READ(q, k)
+         p[at] = $read(p, at) + $read(q, k)
          j = tobit(j + 1)
          local in_plane = arshift(tobit(j - windows), 31) -- -1 or 0
          j, first = band(j, in_plane), tobit(first + band(pixels, bnot(in_plane)))
@@ -266,9 +264,9 @@ local ADD = [[
 -- For each type on its own: traces are for one type of memory. add_plainly: of finite numbers, which may be read as
 -- they are
 local function adding(plain)
-   return compiled.for_each(types.codes_of_reals, function(code)
-      return compiled.from_text(compiled.reading(ADD, plain), 'nn.pooling.luajit.maxima')(bit.band, bit.bor, bit.bnot,
-         bit.arshift, bit.tobit, types[code].get, no)
+   return templates.for_each(types.codes_of_reals, function(code)
+      return templates.compile('nn.pooling.luajit.maxima', ADD, { read = plain and '$1[$2]' or 'get($1, $2)', no = no },
+         { get = types[code].get })
    end)
 end
 local add_plainly, add_one_by_one = adding(true), adding(false)

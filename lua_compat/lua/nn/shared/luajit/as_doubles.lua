@@ -7,7 +7,7 @@ local vectors = require 'torch.luajit.vectors'
 local memory = require 'torch.core.memory'
 local is_apart = require('torch.core.overlap').is_apart
 local few = require 'torch.luajit.elementwise'
-local compiled = require 'torch.core.templates'
+local templates = require 'torch.core.templates'
 local new_room = require 'torch.core.scratch'
 local rooms = require 'nn.shared.luajit.scratch'
 
@@ -32,12 +32,11 @@ end
 -- The n elements at q to the doubles at p: gives 0 where all are finite; back, times a factor; and added to
 -- those that are there.
 local function by_type(text)
-   return compiled.for_each(types.codes_of_reals, function(code)
-      return compiled.from_text(text, 'nn.shared.luajit.as_doubles')(types[code].get)
+   return templates.for_each(types.codes_of_reals, function(code)
+      return templates.compile('nn.shared.luajit.as_doubles', text, {}, { get = types[code].get })
    end)
 end
 local take = by_type [[
-   local get = ...
    return function(p, q, n)
       local odd = 0
       for k = 0, n - 1 do
@@ -49,7 +48,6 @@ local take = by_type [[
 ]]
 local give = by_type 'return function(q, p, n, factor) for k = 0, n - 1 do q[k] = p[k] * factor end end'
 local add = by_type [[
-   local get = ...
    return function(q, p, n, factor)
       for k = 0, n - 1 do q[k] = get(q, k) + factor * p[k] end
    end

@@ -1,21 +1,20 @@
 -- Loops that copy many short rows of bytes: a text for each length, which LuaJIT copies itself where it knows it.
-local ffi = require 'ffi'
-local compiled = require 'torch.core.templates'
+local templates = require 'torch.core.templates'
 
 local lengths = {}
 
 local MOST_CONSTANT = 128 -- bytes
 
--- A function(bytes) that gives the function of a text for rows of so many bytes, a multiple of 4; BYTES in the text
--- stands for this number, or for the variable `bytes`, and copy, its argument, is ffi.copy.
-function lengths.of(text, name)
+-- A function(bytes) that gives the function of a text for rows of so many bytes, a multiple of 4; $bytes in the text
+-- stands for this number, or for the variable `bytes`.
+function lengths.of(text, name, parts)
    local made = {}
    local function make(bytes)
       local constant = bytes <= MOST_CONSTANT and bytes or 'bytes'
-      if not made[constant] then made[constant] = compiled.from_text(text:gsub('BYTES', constant), name)(ffi.copy) end
+      made[constant] = made[constant] or templates.compile(name, text, { bytes = constant }, parts)
       return made[constant]
    end
-   compiled.on_first_use(function()
+   templates.on_first_use(function()
       for bytes = 4, MOST_CONSTANT + 4, 4 do make(bytes) end
    end)
    return make
@@ -25,17 +24,16 @@ end
 -- after each plane there (into) or here (out_of). All rows of all planes are one loop: LuaJIT enters one anew each
 -- time.
 local function of_planes(behind)
-   return lengths.of(([[
-      local copy = ...
+   return lengths.of([[
       return function(to, from, planes, rows, to_row, from_row, gap, bytes)
          local k, a, b = 0, 0, 0
          for _ = 1, planes * rows do
-            copy(to + a, from + b, BYTES)
+            copy(to + a, from + b, $bytes)
             k, a, b = k + 1, a + to_row, b + from_row
-            if k == rows then k, BEHIND end
+            if k == rows then k, $behind end
          end
       end
-   ]]):gsub('BEHIND', behind), 'nn.shared.luajit.copy_rows')
+   ]], 'nn.shared.luajit.copy_rows', { behind = behind })
 end
 lengths.into_planes, lengths.out_of_planes = of_planes 'a = 0, a + gap', of_planes 'b = 0, b + gap'
 

@@ -1,7 +1,7 @@
 -- What follows from the numbers of a layer and the sizes of its input, such as where its windows begin: a record that
 -- is made once, kept, and passed on. Nothing in it changes afterwards, so that a call which Ctrl-C ends leaves nothing
 -- half made.
-local compiled = require 'torch.core.templates'
+local templates = require 'torch.core.templates'
 
 local geometry = {}
 
@@ -10,19 +10,18 @@ local SLOTS, MOST_BYTES = 256, 2 ^ 24 -- of a kind of layer; with more bytes, al
 -- Straight lines: LuaJIT enters a loop anew each time, and finds a field faster whose name it knows. Each slot has two
 -- records.
 local TEXT = [[
-   local kept, make, keep, band, tobit = ...
-   return function(x, NAMES)
+   return function(x, $names)
       local nd, first, second = x.nd, x[1], x[3]
       local last, before, third = x[2 * nd - 1], x[2 * nd - 3], x[2 * nd - 5]
       local g = kept.last
-      if SAME then return g end
-      local slot = band(tobit(SUM), SLOTS - 1)
+      if $same then return g end
+      local slot = band(tobit($sum), $slots - 1)
       g = kept[slot]
-      if SAME then
+      if $same then
          kept.last = g
          return g
       end
-      return keep(slot, make({ FIELDS }, x))
+      return keep(slot, make({ $fields }, x))
    end
 ]]
 local SIZES = 'nd, first, second, last, before, third, ' -- which are all there are
@@ -51,10 +50,9 @@ function geometry.of(names, make)
       kept[slot], kept.last = g, g
       return g
    end
-   local parts = { NAMES = names, SUM = table.concat(sum, ' + '), SAME = table.concat(same, ' and '),
-      FIELDS = table.concat(fields, ', '), SLOTS = SLOTS }
-   return compiled.from_text(TEXT:gsub('%f[%w]%u%u%u+%f[%W]', parts), 'nn.shared.luajit.geometry')(kept, make, keep,
-      bit.band, bit.tobit)
+   return templates.compile('nn.shared.luajit.geometry', TEXT, { names = names, sum = table.concat(sum, ' + '),
+      same = table.concat(same, ' and '), fields = table.concat(fields, ', '), slots = SLOTS, kept = kept, make = make,
+      keep = keep })
 end
 
 return geometry

@@ -4,7 +4,7 @@ local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
 local few = require 'torch.luajit.elementwise'
-local compiled = require 'torch.core.templates'
+local templates = require 'torch.core.templates'
 local no = require('torch.core.ways').no
 local gates = require 'nn.shared.luajit.gates'
 local geometry = require 'nn.shared.luajit.geometry'
@@ -21,18 +21,17 @@ local MOST = 2 ^ 14 -- elements of the images, with their borders
 local MOST_WRITTEN = 16
 
 -- p, q, u, a, b: pointers, v: a number, for what the parts of a text do with the geometry g: for window k, which begins
--- at begins[k] and is of plane channels[k] of its image. EACH is done one by one, FIRST before the windows of each
--- plane, LAST after them.
+-- at begins[k] and is of plane channels[k] of its image. $window is done one by one, $first before the windows of each
+-- plane, $last after them.
 local LOOP = [[
-   local get, cast = ...
    return function(g, p, q, u, a, b, v)
       local n, begins, offsets, taps, channels, windows = g.n, g.begins, g.offsets, g.taps, g.channels, g.windows
       local j, x, y = 0, 0, 0
-      FIRST
+      $first
       for k = 0, n - 1 do
          local at = begins[k]
-         EACH
-         BEHIND
+         $window
+         $behind
       end
    end
 ]]
@@ -40,75 +39,58 @@ local BEHIND = [[
    j = j + 1
    if j == windows then
       local c = channels[k]
-      LAST
+      $last
       j = 0
-      FIRST
+      $first
    end
 ]]
 
--- Windows of which s becomes the sum, rounded to the type at each step, as Torch7's, and then DONE is done;
--- four of them together, whose sums do not wait for each other. In DONE the window is @.
+-- Windows of which s becomes the sum, rounded to the type at each step, as Torch7's, and then $done is done;
+-- four of them together, whose sums do not wait for each other: in $done window @ of $1.
 local SUMS = [[
-   local get, cast = ...
    return function(g, p, q, _, a, b)
       local n, begins, offsets, taps, channels = g.n, g.begins, g.offsets, g.taps, g.channels
-      for k = 0, n - 4, 4 do GROUP4 end
-      for k = n - n % 4, n - 1 do GROUP1 end
+      for k = 0, n - 4, 4 do $group(4) end
+      for k = n - n % 4, n - 1 do $group(1) end
    end
 ]]
 local GROUP = [[
-   local EACH(at@) = EACH(begins[k + @])
-   local EACH(s@) = EACH(0)
-   ALL(EACH(s@) = EACH(cast(s@ + READ(q, at@ + OFFSET))))
-   DONE
+   local $each($1){at@} = $each($1){begins[k + @]}
+   local $each($1){s@} = $each($1){0}
+   $all($each($1){s@} = $each($1){to_type(s@ + $read(q, at@ + offset))})
+   $done($1)
 ]]
 
--- A text in which ALL(...) is for all elements of a window: written out for so many, or in a loop for more
--- (nil). READ(pointer, place) is an element that may be NaN.
-local function for_elements(text, taps)
-   text = text:gsub('ALL(%b())', function(of_element)
-      of_element = of_element:sub(2, -2):gsub('OFFSET', 'offset')
-      if not taps then return ('for tap = 0, taps - 1 do local offset = offsets[tap] %s end'):format(of_element) end
-      local lines = {}
-      for tap = 0, taps - 1 do
-         lines[tap + 1] = ('do local offset = offsets[%d] %s end'):format(tap, of_element)
-      end
-      return table.concat(lines, ' ')
-   end)
-   return text
-end
+-- $all(...) is for all elements of a window, of which one is at $at: written out for so many, or in a loop for more.
+local WRITTEN_OUT = '$each($taps, ;){do local offset = offsets[@] $1 end}'
+local IN_A_LOOP = 'for tap = 0, taps - 1 do local offset = offsets[tap] $1 end'
 
 -- A function(T, taps, plain) that gives a loop for each type, number of elements (0: more) and way of reading
 -- on its own. plain: no element is infinite or NaN.
-local function loops_of(text)
+local function loops_of(text, parts)
    local keys = {}
-   for _, code in ipairs{ types.Float.code, types.Double.code } do
+   for _, code in ipairs(types.codes_of_reals) do
       for size = 0, 2 * MOST_WRITTEN + 1 do keys[#keys + 1] = 100 * code + size end
    end
-   local made = compiled.for_each(keys, function(key)
+   local made = templates.for_each(keys, function(key)
       local T, taps, plain = types[floor(key / 100)], floor(key % 100 / 2), key % 2 == 1
-      local of_size = for_elements(text, taps > 0 and taps)
-      return compiled.from_text(compiled.reading(of_size, plain), 'nn.shared.luajit.window_sums')(T.get, T.cast)
+      return templates.compile('nn.shared.luajit.window_sums', text, parts, { taps = taps, at = 'at + offset',
+         all = taps > 0 and WRITTEN_OUT or IN_A_LOOP, read = plain and '$1[$2]' or 'get($1, $2)', get = T.get,
+         to_type = T.cast })
    end)
    return function(T, taps, plain)
       return made(100 * T.host.code + 2 * (taps <= MOST_WRITTEN and taps or 0) + (plain and 1 or 0))
    end
 end
 
--- A loop of windows one by one: parts are FIRST, EACH and LAST, in which ALL(...) is for all elements, of
--- which one is at AT.
+-- A loop of windows one by one: parts are window, and perhaps first and last.
 function window_sums.loop(parts)
-   local text = LOOP:gsub('BEHIND', (parts.FIRST or parts.LAST) and BEHIND or '')
-   local written = { FIRST = parts.FIRST or '', LAST = parts.LAST or '', EACH = parts.EACH }
-   text = text:gsub('%f[%w]%u%u%u%u+%f[%W]', written)
-   return loops_of((text:gsub('%f[%w]AT%f[%W]', 'at + OFFSET')))
+   parts.first, parts.behind = parts.first or '', parts.last and BEHIND or ''
+   return loops_of(LOOP, parts)
 end
 
 -- A loop that sums windows up, and does `done`.
-function window_sums.sums(done)
-   local function of(windows) return compiled.written_out(GROUP:gsub('DONE', done), windows) end
-   return loops_of((SUMS:gsub('GROUP(%d)', function(windows) return of(tonumber(windows)) end)))
-end
+function window_sums.sums(done) return loops_of(SUMS, { group = GROUP, done = done }) end
 
 -- How many windows there are along an axis, and as far as they and the axis with its border reach; nil where that is
 -- for Python.

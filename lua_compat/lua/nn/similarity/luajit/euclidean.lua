@@ -2,7 +2,7 @@
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local is_apart = require('torch.core.overlap').is_apart
-local compiled = require 'torch.core.templates'
+local templates = require 'torch.core.templates'
 local ways = require 'torch.core.ways'
 local numbers = require 'nn.shared.luajit.as_doubles'
 
@@ -14,26 +14,25 @@ local sqrt, room, seen = math.sqrt, numbers.room, numbers.seen
 local MOST = 2 ^ 17 -- differences
 
 -- A function(p, from, w, inputs, outputs, s, r, c, u) of the row at p[from] and the columns of w, four or one at a
--- time: BEGIN, GO_ON with x, an input, and FINISH are for the columns j + @, of which w[k + @] is x's, and c[k + @]
+-- time: $begin, $go_on with x, an input, and $finish are for the columns j + @, of which w[k + @] is x's, and c[k + @]
 -- what the difference is multiplied by. s: a number for each column.
 local COLUMNS = [[
-   local add = ...
    return function(p, from, w, inputs, outputs, s, r, c, u)
       local j = 0
-      GROUPS
+      $group(4) $group(1)
    end
 ]]
 local GROUP = [[
-   while outputs - j >= COUNT do
-      BEGIN
+   while outputs - j >= $1 do
+      $begin($1)
       local k = j
       for i = 0, inputs - 1 do
          local x = p[from + i]
-         GO_ON
+         $go_on($1)
          k = k + outputs
       end
-      FINISH
-      j = j + COUNT
+      $finish($1)
+      j = j + $1
    end
 ]]
 
@@ -43,33 +42,31 @@ local function add(a, b, c, d, e)
 end
 
 local function of_columns(parts)
-   local groups = {}
-   for k, columns in ipairs{ 4, 1 } do
-      groups[k] = compiled.written_out(GROUP:gsub('%f[%w]%u[%u_]+%f[%W]', parts):gsub('COUNT', columns), columns)
-   end
-   return compiled.from_text(COLUMNS:gsub('GROUPS', table.concat(groups)), 'nn.similarity.luajit.euclidean')(add)
+   parts.group = GROUP
+   return templates.compile('nn.similarity.luajit.euclidean', COLUMNS, parts, { add = add })
 end
 
 -- s becomes the squared distances; r becomes what it is and more: the differences times s, for each input, and for each
 -- element of w; u those of the elements of c.
 local function begin_with_slopes(go_on)
-   return of_columns{ BEGIN = 'local EACH(a@) = EACH(s[j + @])', GO_ON = go_on, FINISH = '' }
+   return of_columns{ begin = 'local $each($1){a@} = $each($1){s[j + @]}', go_on = go_on, finish = '' }
 end
 local function measuring(difference)
    return of_columns{
-      BEGIN = 'local EACH(a@) = EACH(0)',
-      GO_ON = ('local EACH(z@) = EACH(%s) EACH(a@) = EACH(a@ + z@ * z@)'):format(difference),
-      FINISH = 'EACH(s[j + @]) = EACH(a@)',
+      begin = 'local $each($1){a@} = $each($1){0}',
+      difference = difference,
+      go_on = 'local $each($1){z@} = $each($1){$difference} $each($1){a@} = $each($1){a@ + z@ * z@}',
+      finish = '$each($1){s[j + @]} = $each($1){a@}',
    }
 end
 local measure, measure_scaled = measuring '(x - w[k + @])', measuring '(x - w[k + @]) * c[k + @]'
-local add_for_inputs = begin_with_slopes 'r[i] = add(r[i], EACH((x - w[k + @]) * a@))'
-local add_for_scaled_inputs = begin_with_slopes 'r[i] = add(r[i], EACH((x - w[k + @]) * c[k + @] * c[k + @] * a@))'
-local add_for_weights = begin_with_slopes 'EACH(r[k + @]) = EACH(r[k + @] + (x - w[k + @]) * a@)'
+local add_for_inputs = begin_with_slopes 'r[i] = add(r[i], $each($1){(x - w[k + @]) * a@})'
+local add_for_scaled_inputs = begin_with_slopes 'r[i] = add(r[i], $each($1){(x - w[k + @]) * c[k + @] * c[k + @] * a@})'
+local add_for_weights = begin_with_slopes '$each($1){r[k + @]} = $each($1){r[k + @] + (x - w[k + @]) * a@}'
 local add_for_scaled_weights = begin_with_slopes [[
-   local EACH(y@) = EACH((x - w[k + @]) * c[k + @] * a@)
-   EACH(r[k + @]) = EACH(r[k + @] + y@ * c[k + @])
-   EACH(u[k + @]) = EACH(u[k + @] + y@ * (x - w[k + @]))]]
+   local $each($1){y@} = $each($1){(x - w[k + @]) * c[k + @] * a@}
+   $each($1){r[k + @]} = $each($1){r[k + @] + y@ * c[k + @]}
+   $each($1){u[k + @]} = $each($1){u[k + @] + y@ * (x - w[k + @])}]]
 
 -- Rows, inputs and outputs, and the numbers of x, of the weight and of the scales, which may be nil; nil where that is
 -- for Python.

@@ -6,7 +6,7 @@ local memory = require 'torch.core.memory'
 local few = require 'torch.luajit.elementwise'
 local blas = require 'torch.luajit.blas'
 local types = require 'torch.core.types'
-local compiled = require 'torch.core.templates'
+local templates = require 'torch.core.templates'
 local ways = require 'torch.core.ways'
 local rooms = require 'nn.shared.luajit.scratch'
 local is_apart = require('torch.core.overlap').is_apart
@@ -57,28 +57,24 @@ end
 -- Adds factor times the `columns` numbers at `from` to those at `to`.
 local function add_row(T, columns, from, to, factor) blas.add(blas.of_rows(T), columns, from, to, factor) end
 
--- Fewer columns are written out for each number of them: LuaJIT enters a loop over columns anew for each row. In the
--- text EACH(...)
--- is what is between the brackets, once for each column, with @ for the column.
+-- Fewer columns are written out for each number of them: LuaJIT enters a loop over columns anew for each row.
 local function written_out(text)
-   local function of_columns(columns)
-      return compiled.from_text(compiled.written_out(text, columns):gsub('COLUMNS', columns),
-         'nn.sparse.luajit.index_linear')()
-   end
    local all = {}
    for columns = 1, WIDE - 1 do all[columns] = columns end
-   return compiled.for_each(all, of_columns)
+   return templates.for_each(all, function(columns)
+      return templates.compile('nn.sparse.luajit.index_linear', text, { columns = columns })
+   end)
 end
 
 local sum_few = written_out [[
    return function(get, p, q, u, keys, offset, n)
-      local EACH(s@)
-      EACH(s@) = EACH(0)
+      local $each($columns){s@}
+      $each($columns){s@} = $each($columns){0}
       for k = 0, n - 1 do
-         local at, value = (tonumber(keys[k]) + offset) * COLUMNS, get(u, k)
-         EACH(s@) = EACH(s@ + value * get(q, at + @))
+         local at, value = (tonumber(keys[k]) + offset) * $columns, get(u, k)
+         $each($columns){s@} = $each($columns){s@ + value * get(q, at + @)}
       end
-      EACH(p[@]) = EACH(s@)
+      $each($columns){p[@]} = $each($columns){s@}
    end
 ]]
 
@@ -123,11 +119,11 @@ end
 
 local scale_few = written_out [[
    return function(get, p, q, u, n, factor)
-      local EACH(s@)
-      EACH(s@) = EACH(factor * get(q, @))
+      local $each($columns){s@}
+      $each($columns){s@} = $each($columns){factor * get(q, @)}
       for k = 0, n - 1 do
-         local at, value = k * COLUMNS, get(u, k)
-         EACH(p[at + @]) = EACH(s@ * value)
+         local at, value = k * $columns, get(u, k)
+         $each($columns){p[at + @]} = $each($columns){s@ * value}
       end
    end
 ]]
@@ -174,9 +170,9 @@ local add_few = written_out [[
    return function(get, p, q, step, u, keys, offset, n, factor)
       local value = factor
       for k = 0, n - 1 do
-         local to, from = (tonumber(keys[k]) + offset) * COLUMNS, k * step
+         local to, from = (tonumber(keys[k]) + offset) * $columns, k * step
          if u then value = factor * get(u, k) end
-         EACH(p[to + @]) = EACH(get(p, to + @) + value * get(q, from + @))
+         $each($columns){p[to + @]} = $each($columns){get(p, to + @) + value * get(q, from + @)}
       end
    end
 ]]

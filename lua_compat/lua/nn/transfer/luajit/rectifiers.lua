@@ -4,7 +4,7 @@ local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local apart = require 'torch.core.overlap'
 local few = require 'torch.luajit.elementwise'
-local compiled = require 'torch.core.templates'
+local templates = require 'torch.core.templates'
 
 local count, first_element, is_contiguous, may_overlap = memory.count, memory.first_element, memory.is_contiguous,
    apart.may_overlap
@@ -27,7 +27,6 @@ local function long_not_positive(b) return arshift(bor(b, b - 1LL, LONG_INFINITE
 
 -- Functions(p, u, q, k, ...) that write one element, for n of them: four in each turn of the loop.
 local IN_FOURS = [[
-   local compute = ...
    return function(p, u, q, n, get)
       for k = 0, n - 4, 4 do
          compute(p, u, q, k, get)
@@ -38,7 +37,9 @@ local IN_FOURS = [[
       for k = n - n % 4, n - 1 do compute(p, u, q, k, get) end
    end
 ]]
-local function in_fours(compute) return compiled.from_text(IN_FOURS, 'nn.transfer.luajit.rectifiers')(compute) end
+local function in_fours(compute)
+   return templates.compile('nn.transfer.luajit.rectifiers', IN_FOURS, { compute = compute })
+end
 
 -- p = u where q is above zero, else 0, for n elements; and the same, but p = u for a NaN, too.
 local choose = in_fours(function(p, u, q, k) p[k] = band(u[k], bnot(not_positive(q[k]))) end)

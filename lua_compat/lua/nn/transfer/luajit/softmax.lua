@@ -6,7 +6,7 @@ local memory = require 'torch.core.memory'
 local overlap = require 'torch.core.overlap'
 local few = require 'torch.luajit.elementwise'
 local ways = require 'torch.core.ways'
-local compiled = require 'torch.core.templates'
+local templates = require 'torch.core.templates'
 local blas = require 'torch.luajit.blas'
 local soft_planes = require 'nn.transfer.luajit.softmax_of_images'
 
@@ -104,8 +104,8 @@ local function soft_rows(p, q, rows, classes, factor, of_logarithms)
    return true
 end
 
--- The gradients p from the gradients at u and what is at q, in the same way. TERM(k): what is summed for each number;
--- RESULT(k, sum).
+-- The gradients p from the gradients at u and what is at q, in the same way. $term(k): what is summed for each number;
+-- $result(k, sum).
 local SOFT_GRADIENTS = [[
    return function(p, q, u, rows, classes, factor)
       local whole, last = rows - rows % 4, rows * classes - 1
@@ -113,30 +113,28 @@ local SOFT_GRADIENTS = [[
          local a, b, c, d = 0, 0, 0, 0
          for k = first, first + classes - 1 do
             local l, m, n = k + classes, k + 2 * classes, k + 3 * classes
-            a, b, c, d = a + TERM(k), b + TERM(l), c + TERM(m), d + TERM(n)
+            a, b, c, d = a + $term(k), b + $term(l), c + $term(m), d + $term(n)
          end
          for k = first, first + classes - 1 do
             local l, m, n = k + classes, k + 2 * classes, k + 3 * classes
-            p[k], p[l], p[m], p[n] = RESULT(k, a), RESULT(l, b), RESULT(m, c), RESULT(n, d)
+            p[k], p[l], p[m], p[n] = $result(k, a), $result(l, b), $result(m, c), $result(n, d)
          end
       end
       for first = whole * classes, last, classes do
          local a = 0
-         for k = first, first + classes - 1 do a = a + TERM(k) end
-         for k = first, first + classes - 1 do p[k] = RESULT(k, a) end
+         for k = first, first + classes - 1 do a = a + $term(k) end
+         for k = first, first + classes - 1 do p[k] = $result(k, a) end
       end
       return true
    end
 ]]
 local function soft_gradients_of(term, result)
-   local text = SOFT_GRADIENTS:gsub('TERM%((%l)%)', function(k) return (term:gsub('AT', k)) end)
-   text = text:gsub('RESULT%((%l), (%l)%)', function(k, sum) return (result:gsub('%u+', { AT = k, SUM = sum })) end)
-   return compiled.from_text(text, 'nn.transfer.luajit.softmax')()
+   return templates.compile('nn.transfer.luajit.softmax', SOFT_GRADIENTS, { term = term, result = result })
 end
 
 -- q: y; or its exponentials, where y is logarithms
-local soft_gradients = soft_gradients_of('u[AT] * q[AT]', 'factor * q[AT] * (u[AT] - SUM)')
-local log_soft_gradients = soft_gradients_of('u[AT]', 'u[AT] - q[AT] * SUM')
+local soft_gradients = soft_gradients_of('u[$1] * q[$1]', 'factor * q[$1] * (u[$1] - $2)')
+local log_soft_gradients = soft_gradients_of('u[$1]', 'u[$1] - q[$1] * $2')
 
 local function class_softmax(out, x, name)
    if x.nd > 2 then return soft_planes.forward(out, x, SOFT[name], name == 'log_softmax') end

@@ -3,14 +3,14 @@
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local few = require 'torch.luajit.elementwise'
-local compiled = require 'torch.core.templates'
+local templates = require 'torch.core.templates'
 local is_apart = require('torch.core.overlap').is_apart
 local numbers = require 'nn.shared.luajit.as_doubles'
 
 local count, is_contiguous, first_element, same_size, resize_as = memory.count, memory.is_contiguous,
    memory.first_element, memory.same_size, memory.resize_as
-local max, exponentiate, take_logarithms, room, reads_plainly = math.max, numbers.exponentiate, numbers.take_logarithms,
-   numbers.room, few.reads_plainly
+local exponentiate, take_logarithms, room, reads_plainly = numbers.exponentiate, numbers.take_logarithms, numbers.room,
+   few.reads_plainly
 
 local soft_planes = {}
 
@@ -41,12 +41,11 @@ end
 -- which each is that of a pixel j: one loop for all planes where these are small, because LuaJIT enters a loop anew for
 -- each, else four pixels at a time.
 local LOOP = [[
-   local max = ...
    return function(first, last, pixels, s, p, q, u, factor)
-      if pixels < FEWEST then
+      if pixels < $fewest then
          local j = 0
          for k = first, last do
-            ONE
+            $some(1)
             j = j + 1
             if j == pixels then j = 0 end
          end
@@ -56,28 +55,28 @@ local LOOP = [[
       for plane = first, last, pixels do
          for j = 0, whole - 4, 4 do
             local k = plane + j
-            FOUR
+            $some(4)
          end
          for j = whole, pixels - 1 do
             local k = plane + j
-            ONE
+            $some(1)
          end
       end
    end
 ]]
 local FEWEST = 32 -- pixels
 local function for_planes(target, expression)
-   local text = ('EACH(%s) = EACH(%s)'):format(target, expression):gsub('%[([jk])%]', '[%1 + @]')
-   local parts = { FEWEST = FEWEST, ONE = compiled.written_out(text, 1), FOUR = compiled.written_out(text, 4) }
-   return compiled.from_text(LOOP:gsub('%u%u%u+', parts), 'nn.transfer.luajit.softmax_of_images')(max)
+   return templates.compile('nn.transfer.luajit.softmax_of_images', LOOP, { fewest = FEWEST, target = target,
+      expression = expression, some = '$each($1){$target} = $each($1){$expression}' },
+      { s = 's[j + @]', p = 'p[k + @]', q = 'q[k + @]', u = 'u[k + @]' })
 end
 
-local find_greatest, subtract_greatest = for_planes('s[j]', 'max(s[j], factor * q[k])'),
-   for_planes('p[k]', 'factor * q[k] - s[j]')
-local add_up, add_up_products = for_planes('s[j]', 's[j] + q[k]'), for_planes('s[j]', 's[j] + q[k] * u[k]')
-local subtract, scale = for_planes('p[k]', 'p[k] - s[j]'), for_planes('p[k]', 'q[k] * s[j]')
-local subtract_share, subtract_sum = for_planes('p[k]', 'u[k] - q[k] * s[j]'),
-   for_planes('p[k]', 'factor * q[k] * (u[k] - s[j])')
+local find_greatest, subtract_greatest = for_planes('$s', 'max($s, factor * $q)'),
+   for_planes('$p', 'factor * $q - $s')
+local add_up, add_up_products = for_planes('$s', '$s + $q'), for_planes('$s', '$s + $q * $u')
+local subtract, scale = for_planes('$p', '$p - $s'), for_planes('$p', '$q * $s')
+local subtract_share, subtract_sum = for_planes('$p', '$u - $q * $s'),
+   for_planes('$p', 'factor * $q * ($u - $s)')
 
 local function set_to_zero(s, pixels) ffi.fill(s, 8 * pixels) end
 

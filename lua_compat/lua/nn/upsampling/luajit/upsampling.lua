@@ -132,8 +132,8 @@ end
 
 -- Images of which each element becomes a window: p, the windows' elements, become q's, or p the sums of the windows of
 -- q, rounded to the type at each step, as Torch7's.
-local repeat_elements = window_sums.loop{ EACH = 'local s = READ(q, k) ALL(p[AT] = s)' }
-local add_up = window_sums.sums 'EACH(p[k + @]) = EACH(s@)'
+local repeat_elements = window_sums.loop{ window = 'local s = $read(q, k) $all(p[$at] = s)' }
+local add_up = window_sums.sums '$each($1){p[k + @]} = $each($1){s@}'
 
 -- The geometry of the larger images t: a window for each element of x.
 local of_windows = geometry.of('kw, kh, dw, dh', function(g, t) return window_sums.complete(g, t, MOST) end)
