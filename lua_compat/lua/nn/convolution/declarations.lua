@@ -4,14 +4,18 @@ return {
       help = 'A convolution of images.',
       arguments = 'nInputPlane:whole nOutputPlane:whole kW:whole kH:whole dW:whole=1 dH:whole=1 padW:whole=0 '
          .. 'padH:whole=padW',
+      absent = 'padW=0 padH=0',
       ranges = { { 9, 'kernel size', 'kH kW' }, { 11, 'stride', 'dH dW' } },
+      takes = 'kW kH dW dH padW padH',
       torch_nn = 'Conv2d',
    },
    SpatialConvolutionMM = {
       help = 'A convolution of images by a matrix product.',
       arguments = 'nInputPlane:whole nOutputPlane:whole kW:whole kH:whole dW:whole=1 dH:whole=1 padW:whole=0 '
          .. 'padH:whole=padW',
+      absent = 'padW=0 padH=0',
       ranges = { { 9, 'kernel size', 'kH kW' }, { 11, 'stride', 'dH dW' } },
+      takes = 'kW kH dW dH padW padH',
       thnn = {
          updateOutput = 'input output weight bias _ _ kW kH dW dH padW padH',
          updateGradInput = 'input gradOutput gradInput weight _ _ kW kH dW dH padW padH',
@@ -41,6 +45,7 @@ return {
       help = 'A convolution of each plane by itself.',
       arguments = 'nInputPlane:whole nOutputPlane:whole kW:whole kH:whole dW:whole=1 dH:whole=1 padW:whole=0 '
          .. 'padH:whole=padW',
+      absent = 'padW=0 padH=0',
       ranges = { { 9, 'kernel size', 'kH kW' }, { 11, 'stride', 'dH dW' } },
       kind = 'weighted',
       kernel = 'depthwise_convolution',
@@ -70,6 +75,7 @@ return {
       help = 'A convolution with weights of its own at each pixel.',
       arguments = 'nInputPlane:whole nOutputPlane:whole iW:whole iH:whole kW:whole kH:whole dW:whole=1 dH:whole=1 '
          .. 'padW:whole=0 padH:whole=padW',
+      absent = 'padW=0 padH=0',
       ranges = { { 9, 'kernel size', 'kH kW' }, { 11, 'stride', 'dH dW' } },
       kind = 'weighted',
       kernel = 'local_convolution',
@@ -184,6 +190,7 @@ return {
    SpatialConvolutionMap = {
       help = 'A convolution with a table of which planes feed which.',
       arguments = 'connTable:tensor kW:whole kH:whole dW:whole=1 dH:whole=1',
+      takes = 'dW dH',
       thnn = {
          updateOutput = 'input output weight bias connTable nInputPlane nOutputPlane dW dH',
          updateGradInput = 'input gradOutput gradInput weight bias connTable nInputPlane nOutputPlane dW dH',
@@ -193,6 +200,7 @@ return {
    SpatialFullConvolutionMap = {
       help = 'A transposed convolution with a table of which planes feed which.',
       arguments = 'connTable:tensor kW:whole kH:whole dW:whole=1 dH:whole=1',
+      takes = 'dW dH',
       thnn = {
          updateOutput = 'input output weight bias connTable nInputPlane nOutputPlane dW dH',
          updateGradInput = 'input gradOutput gradInput weight bias connTable nInputPlane nOutputPlane dW dH',

@@ -5,30 +5,26 @@ for _, part in ipairs{ 'products', 'temporal', 'depthwise', 'local', 'connection
 end
 local kernel = require('torch.core.kernels').of_layers
 local layer = require 'nn.shared.layer'
+local declared = require 'nn.shared.declared'
 local volumes = require 'nn.shared.volumes'
 local kept = require 'nn.convolution.luajit.kept_windows'
 local whole = require('torch.core.arguments').whole
 local Module = torch.getmetatable('nn.Module')
-local KERNEL, STEP, PAD, ADJUST, DILATION = volumes.KERNEL, volumes.STEP, volumes.PAD, volumes.ADJUST, volumes.DILATION
-local dilations, triple, any = volumes.dilations, volumes.triple, volumes.any
+local KERNEL, STEP, PAD, ADJUST = volumes.KERNEL, volumes.STEP, volumes.PAD, volumes.ADJUST
+local triple, any = volumes.triple, volumes.any
 
 -- Images
 
 -- What nn.SpatialConvolution and nn.SpatialConvolutionMM share; weight_sizes(self): the shape of the weight.
 local function define_dense(name, weight_sizes)
-   local class = torch.class(name, 'nn.Module')
+   local class = torch.class('nn.' .. name, 'nn.Module')
+   local set, window = declared.setter(name), declared.reader(name)
 
-   function class:__init(nInputPlane, nOutputPlane, kW, kH, dW, dH, padW, padH)
+   function class:__init(...)
       Module.__init(self)
-      self.nInputPlane, self.nOutputPlane = nInputPlane, nOutputPlane
-      self.kW, self.kH = kW, kH
-      self.dW, self.dH = dW or 1, dH or 1
-      self.padW = padW or 0
-      self.padH = padH or self.padW
-      self.weight = torch.Tensor(weight_sizes(self))
-      self.bias = torch.Tensor(nOutputPlane)
-      self.gradWeight = torch.Tensor(weight_sizes(self))
-      self.gradBias = torch.Tensor(nOutputPlane)
+      set(self, ...)
+      self.weight, self.gradWeight = torch.Tensor(weight_sizes(self)), torch.Tensor(weight_sizes(self))
+      self.bias, self.gradBias = torch.Tensor(self.nOutputPlane), torch.Tensor(self.nOutputPlane)
       self:reset()
    end
 
@@ -52,16 +48,14 @@ local function define_dense(name, weight_sizes)
    function class:updateOutput(input)
       upgrade(self)
       kept.announce(self)
-      kernel.spatial_convolution(self.output, input, self.weight, self.bias, self.kW, self.kH, self.dW, self.dH,
-         self.padW, self.padH)
+      kernel.spatial_convolution(self.output, input, self.weight, self.bias, window(self))
       return self.output
    end
 
    function class:updateGradInput(input, gradOutput)
       if not self.gradInput then return end
       upgrade(self)
-      kernel.spatial_convolution_grad_input(self.gradInput, input, gradOutput, self.weight, self.kW, self.kH,
-         self.dW, self.dH, self.padW, self.padH)
+      kernel.spatial_convolution_grad_input(self.gradInput, input, gradOutput, self.weight, window(self))
       return self.gradInput
    end
 
@@ -69,8 +63,9 @@ local function define_dense(name, weight_sizes)
       upgrade(self)
       assert((self.bias == nil) == (self.gradBias == nil))
       kept.announce(self)
-      kernel.spatial_convolution_grad_weight(self.gradWeight, self.gradBias, input, gradOutput, self.kW, self.kH,
-         self.dW, self.dH, self.padW, self.padH, scale or 1)
+      local kW, kH, dW, dH, padW, padH = window(self)
+      kernel.spatial_convolution_grad_weight(self.gradWeight, self.gradBias, input, gradOutput, kW, kH, dW, dH, padW,
+         padH, scale or 1)
    end
 
    function class:type(name_of_type, cache)
@@ -94,15 +89,9 @@ local function define_dense(name, weight_sizes)
    end
 end
 
-define_dense('nn.SpatialConvolution', function(self) return self.nOutputPlane, self.nInputPlane, self.kH, self.kW end)
-define_dense('nn.SpatialConvolutionMM', function(self) return self.nOutputPlane,
-   self.nInputPlane * self.kH * self.kW end)
+define_dense('SpatialConvolution', function(self) return self.nOutputPlane, self.nInputPlane, self.kH, self.kW end)
+define_dense('SpatialConvolutionMM', function(self) return self.nOutputPlane, self.nInputPlane * self.kH * self.kW end)
 
-local function image_fields(self, nInputPlane, nOutputPlane, kW, kH, dW, dH, padW, padH)
-   layer.fields(self, { 'nInputPlane', 'nOutputPlane', 'kW', 'kH', 'dW', 'dH', 'padW', 'padH' }, nInputPlane,
-      nOutputPlane, kW, kH, dW or 1, dH or 1, padW or 0, padH or padW or 0)
-end
-local function image_values(self) return self.kW, self.kH, self.dW, self.dH, self.padW, self.padH end
 local function fan_in(self) return self.kW * self.kH * self.nInputPlane end
 local function output_planes(self) return self.nOutputPlane end
 
@@ -116,25 +105,16 @@ local function image_text(extra)
    end
 end
 
-layer.with_parameters{ name = 'SpatialDilatedConvolution', parent = 'nn.SpatialConvolution', f = 'convolution',
-   init = function(self, nInputPlane, nOutputPlane, kW, kH, dW, dH, padW, padH, dilationW, dilationH)
-      image_fields(self, nInputPlane, nOutputPlane, kW, kH, dW, dH, padW, padH)
-      self.dilationW, self.dilationH = dilationW or 1, dilationH or 1
-   end,
+layer.with_parameters{ name = 'SpatialDilatedConvolution',
    weight = function(self) return self.nOutputPlane, self.nInputPlane, self.kH, self.kW end,
    sizes = { false, false, 'kH', 'kW' },
    bias = output_planes, fan_in = fan_in,
-   arguments = function(self)
-      return 'plain', self.dW, self.dH, self.padW, self.padH, self.dilationW, self.dilationH
-   end,
    text = image_text(function(self) return ', ' .. self.dilationW .. ',' .. self.dilationH end) }
 
 local DepthWise = layer.with_parameters{ name = 'SpatialDepthWiseConvolution', bias_is_optional = true,
-   f = 'depthwise_convolution',
-   init = image_fields,
    weight = function(self) return self.nOutputPlane, self.nInputPlane * self.kH * self.kW end,
    bias = function(self) return self.nOutputPlane, self.nInputPlane end,
-   fan_in = fan_in, arguments = image_values, text = image_text() }
+   fan_in = fan_in, text = image_text() }
 
 -- From the first use on, its parameters are seen as output x input x height x width.
 local depthwise_output = DepthWise.updateOutput
@@ -147,19 +127,22 @@ function DepthWise:updateOutput(input)
    return depthwise_output(self, input)
 end
 
--- The adjustment (adjW, adjH) that a target's sizes require, for an input { image, target }
-local function image_adjustment(self, input)
-   if torch.isTensor(input) then return self.adjW or 0, self.adjH or 0 end
-   local target = input[2]
-   local height, width = target:size(target:dim() - 1), target:size(target:dim())
-   return (width + 2 * self.padW - self.kW) % self.dW, (height + 2 * self.padH - self.kH) % self.dH
+local full_window = declared.reader('SpatialFullConvolution', 'kW kH dW dH padW padH adjW adjH')
+
+-- Of an input { image, target } the target's sizes say how the result is adjusted.
+local function full_arguments(self, input)
+   local kW, kH, dW, dH, padW, padH, adjW, adjH = full_window(self)
+   if not torch.isTensor(input) then
+      local target = input[2]
+      local height, width = target:size(target:dim() - 1), target:size(target:dim())
+      adjW, adjH = (width + 2 * padW - kW) % dW, (height + 2 * padH - kH) % dH
+   end
+   return 'transposed', dW, dH, padW, padH, adjW, adjH
 end
 
-layer.with_parameters{ name = 'SpatialFullConvolution', bias_is_optional = true, f = 'convolution', takes_target = true,
-   init = function(self, nInputPlane, nOutputPlane, kW, kH, dW, dH, padW, padH, adjW, adjH)
-      image_fields(self, nInputPlane, nOutputPlane, kW, kH, dW, dH, padW, padH or 0)
-      self.adjW, self.adjH = adjW or 0, adjH or 0
-      self.ones = torch.Tensor()
+layer.with_parameters{ name = 'SpatialFullConvolution', bias_is_optional = true, takes_target = true,
+   arguments = full_arguments,
+   check = function(self)
       if self.adjW > self.dW - 1 or self.adjH > self.dH - 1 then
          error('adjW and adjH must be smaller than self.dW - 1 and self.dH - 1 respectively', 3)
       end
@@ -167,25 +150,19 @@ layer.with_parameters{ name = 'SpatialFullConvolution', bias_is_optional = true,
    weight = function(self) return self.nInputPlane, self.nOutputPlane, self.kH, self.kW end,
    sizes = { false, false, 'kH', 'kW' },
    bias = output_planes, fan_in = fan_in,
-   arguments = function(self, input)
-      return 'transposed', self.dW, self.dH, self.padW, self.padH, image_adjustment(self, input)
-   end,
    text = image_text(function(self)
       return (self.adjW ~= 0 or self.adjH ~= 0) and ', ' .. self.adjW .. ',' .. self.adjH or ''
    end) }
 
-local Local = layer.with_parameters{ name = 'SpatialConvolutionLocal', f = 'local_convolution',
-   init = function(self, nInputPlane, nOutputPlane, iW, iH, kW, kH, dW, dH, padW, padH)
-      image_fields(self, nInputPlane, nOutputPlane, kW, kH, dW, dH, padW, padH)
-      self.iW, self.iH = iW, iH
-      self.oW = math.floor((2 * self.padW + iW - kW) / self.dW) + 1
-      self.oH = math.floor((2 * self.padH + iH - kH) / self.dH) + 1
+local Local = layer.with_parameters{ name = 'SpatialConvolutionLocal',
+   check = function(self)
+      self.oW = math.floor((2 * self.padW + self.iW - self.kW) / self.dW) + 1
+      self.oH = math.floor((2 * self.padH + self.iH - self.kH) / self.dH) + 1
       assert(self.oW >= 1 and self.oH >= 1, 'illegal configuration: output width or height less than 1')
    end,
    weight = function(self) return self.oH, self.oW, self.nOutputPlane, self.nInputPlane, self.kH, self.kW end,
    bias = function(self) return self.nOutputPlane, self.oH, self.oW end,
    fan_in = fan_in,
-   arguments = image_values,
    text = function(self)
       local text = ('(%d -> %d, %dx%d, %dx%d'):format(self.nInputPlane, self.nOutputPlane, self.iW, self.iH, self.kW,
          self.kH)
@@ -237,21 +214,15 @@ function Local:updateGradInput(input, gradOutput)
    return gradient(self, input, gradOutput)
 end
 
-layer.with_parameters{ name = 'SpatialSubSampling', f = 'spatial_subsampling',
-   init = function(self, nInputPlane, kW, kH, dW, dH)
-      layer.fields(self, { 'nInputPlane', 'kW', 'kH', 'dW', 'dH' }, nInputPlane, kW, kH, dW or 1, dH or 1)
-   end,
+layer.with_parameters{ name = 'SpatialSubSampling',
    weight = function(self) return self.nInputPlane end, bias = function(self) return self.nInputPlane end,
-   fan_in = function(self) return self.kW * self.kH end,
-   arguments = function(self) return self.kW, self.kH, self.dW, self.dH end }
+   fan_in = function(self) return self.kW * self.kH end }
 
 -- Sequences
 
-local TemporalConvolution = layer.with_parameters{ name = 'TemporalConvolution', f = 'temporal_convolution',
-   init = function(self, inputFrameSize, outputFrameSize, kW, dW)
-      layer.fields(self, { 'inputFrameSize', 'outputFrameSize', 'kW', 'dW' }, inputFrameSize, outputFrameSize, kW,
-         dW or 1)
-   end,
+local sequence_window = declared.reader 'TemporalConvolution'
+
+local TemporalConvolution = layer.with_parameters{ name = 'TemporalConvolution',
    weight = function(self) return self.outputFrameSize, self.inputFrameSize * self.kW end,
    sizes = { 'outputFrameSize', false },
    bias = function(self) return self.outputFrameSize end,
@@ -261,29 +232,20 @@ local TemporalConvolution = layer.with_parameters{ name = 'TemporalConvolution',
       if expected and whole(expected) ~= got then
          error(('invalid input frame size. Got: %d, Expected: %d'):format(got, whole(expected)), 0)
       end
-      return self.kW, self.dW
+      return sequence_window(self)
    end }
 TemporalConvolution.sharedAccUpdateGradParameters = TemporalConvolution.defaultAccUpdateGradParameters
 
-layer.with_parameters{ name = 'TemporalSubSampling', f = 'temporal_subsampling',
-   init = function(self, inputFrameSize, kW, dW)
-      layer.fields(self, { 'inputFrameSize', 'kW', 'dW' }, inputFrameSize, kW, dW or 1)
-   end,
+layer.with_parameters{ name = 'TemporalSubSampling',
    weight = function(self) return self.inputFrameSize end, bias = function(self) return self.inputFrameSize end,
    sizes = { 'inputFrameSize' },
-   fan_in = function(self) return self.kW end,
-   arguments = function(self) return self.kW, self.dW end }
+   fan_in = function(self) return self.kW end }
 
-layer.with_parameters{ name = 'TemporalRowConvolution', bias_is_optional = true, f = 'temporal_row_convolution',
-   init = function(self, inputFrameSize, kW, dW, featFirst)
-      layer.fields(self, { 'inputFrameSize', 'kW', 'dW', 'featFirst' }, inputFrameSize, kW, dW or 1,
-         featFirst and true or false)
-   end,
+layer.with_parameters{ name = 'TemporalRowConvolution', bias_is_optional = true,
    weight = function(self) return self.inputFrameSize, 1, self.kW end,
    sizes = { false, false, 'kW' },
    bias = function(self) return self.inputFrameSize end,
    fan_in = function(self) return self.kW * self.inputFrameSize end,
-   arguments = function(self) return self.dW, self.featFirst end,
    text = function(self)
       return ('(%d, %d%s)'):format(self.inputFrameSize, self.kW, self.dW ~= 1 and ', ' .. self.dW or '')
          .. (self.bias and '' or ' without bias')
@@ -302,67 +264,43 @@ local function volume_text(self)
 end
 local function volume(self) return self.kT * self.kW * self.kH * self.nInputPlane end
 
-local function volume_fields(self, nInputPlane, nOutputPlane, kT, kW, kH, dT, dW, dH, padT, padW, padH)
-   self.nInputPlane, self.nOutputPlane = nInputPlane, nOutputPlane
-   layer.fields(self, KERNEL, kT, kW, kH)
-   layer.fields(self, STEP, dT or 1, dW or 1, dH or 1)
-   padT = padT or 0
-   padW = padW or padT
-   layer.fields(self, PAD, padT, padW, padH or padW)
-end
 local function weight_sizes(self) return self.nOutputPlane, self.nInputPlane, self.kT, self.kH, self.kW end
 
-layer.with_parameters{ name = 'VolumetricConvolution', bias_is_optional = true, keeps_windows = true, f = 'convolution',
-   init = volume_fields,
-   sizes = OF_VOLUMES, weight = weight_sizes, bias = output_planes, fan_in = volume,
-      text = function(self) return volume_text(self) end,
-   arguments = function(self) return 'plain', self.dT, self.dW, self.dH, triple(self, PAD) end }
+layer.with_parameters{ name = 'VolumetricConvolution', bias_is_optional = true, keeps_windows = true,
+   sizes = OF_VOLUMES, weight = weight_sizes, bias = output_planes, fan_in = volume, text = volume_text }
 
-local Dilated = layer.with_parameters{ name = 'VolumetricDilatedConvolution', parent = 'nn.VolumetricConvolution',
-   f = 'convolution', sizes = OF_VOLUMES, weight = weight_sizes, bias = output_planes, fan_in = volume,
-   init = function(self, ...)
-      volume_fields(self, ...)
-      layer.fields(self, DILATION, dilations(select(12, ...)))
-   end,
-   arguments = function(self)
-      local dT, dW, dH = triple(self, STEP)
-      local padT, padW, padH = triple(self, PAD)
-      return 'plain', dT, dW, dH, padT, padW, padH, triple(self, DILATION)
-   end }
+local Dilated = layer.with_parameters{ name = 'VolumetricDilatedConvolution', sizes = OF_VOLUMES,
+   weight = weight_sizes, bias = output_planes, fan_in = volume }
 function Dilated:__tostring__()
    return ('%s%s, %d,%d,%d)%s'):format(torch.type(self), volume_text(self):sub(1, -2), self.dilationT, self.dilationW,
       self.dilationH, self.bias and '' or ' without bias')
 end
 
--- The adjustment (adjT, adjW, adjH) that a target's sizes require, for an input { volume, target }
-local function volume_adjustment(self, input)
-   if torch.isTensor(input) then return triple(self, ADJUST) end
-   local target, rest = input[2], {}
-   for i, axis in ipairs{ 'T', 'H', 'W' } do
-      rest[axis] = (target:size(target:dim() - 3 + i) + 2 * self['pad' .. axis] - self['k' .. axis]) % self['d' .. axis]
+local full_volume = declared.reader('VolumetricFullConvolution', 'dT dW dH padT padW padH adjT adjW adjH')
+local full_kernel = declared.reader('VolumetricFullConvolution', 'kT kW kH')
+
+-- Of an input { volume, target } the target's sizes say how the result is adjusted.
+local function full_volume_arguments(self, input)
+   local dT, dW, dH, padT, padW, padH, adjT, adjW, adjH = full_volume(self)
+   if not torch.isTensor(input) then
+      local kT, kW, kH = full_kernel(self)
+      local target = input[2]
+      local nd = target:dim()
+      local time, height, width = target:size(nd - 2), target:size(nd - 1), target:size(nd)
+      adjT, adjW, adjH = (time + 2 * padT - kT) % dT, (width + 2 * padW - kW) % dW, (height + 2 * padH - kH) % dH
    end
-   return rest.T, rest.W, rest.H
+   return 'transposed', dT, dW, dH, padT, padW, padH, adjT, adjW, adjH
 end
 
-layer.with_parameters{ name = 'VolumetricFullConvolution', bias_is_optional = true, f = 'convolution',
-   takes_target = true,
-   init = function(self, nInputPlane, nOutputPlane, kT, kW, kH, dT, dW, dH, padT, padW, padH, adjT, adjW, adjH)
-      self.nInputPlane, self.nOutputPlane = nInputPlane, nOutputPlane
-      layer.fields(self, KERNEL, kT, kW, kH)
-      layer.fields(self, STEP, dT or 1, dW or 1, dH or 1)
-      layer.fields(self, PAD, padT or 0, padW or 0, padH or 0)
-      layer.fields(self, ADJUST, adjT or 0, adjW or 0, adjH or 0)
-      layer.fields(self, { 'ones', 'finput', 'fgradInput' }, torch.Tensor(), torch.Tensor(), torch.Tensor())
+layer.with_parameters{ name = 'VolumetricFullConvolution', bias_is_optional = true, takes_target = true,
+   arguments = full_volume_arguments,
+   check = function(self)
       if self.adjW > self.dW - 1 or self.adjH > self.dH - 1 or self.adjT > self.dT - 1 then
          error('adjW, adjH and adjT must be smaller than self.dW - 1, self.dH - 1 and self.dT - 1 respectively', 3)
       end
    end,
    weight = function(self) return self.nInputPlane, self.nOutputPlane, self.kT, self.kH, self.kW end,
-   sizes = OF_VOLUMES,
-   bias = output_planes, fan_in = volume, text = function(self) return volume_text(self) end,
-   arguments = function(self, input)
-      return 'transposed', self.dT, self.dW, self.dH, self.padT, self.padW, self.padH, volume_adjustment(self, input)
-   end }
+   sizes = OF_VOLUMES, bias = output_planes, fan_in = volume, text = volume_text }
 
 -- nn.tables: which input plane goes to which output plane, as connections x (input, output); convolutions with them.
 
@@ -406,13 +344,13 @@ end
 -- full: wherever image and kernel overlap
 local function define_mapped(name, full)
    local class = torch.class('nn.' .. name, 'nn.Module')
+   local set, steps = declared.setter(name), declared.reader(name)
 
-   function class:__init(conMatrix, kW, kH, dW, dH)
+   function class:__init(connTable, kW, kH, dW, dH)
       Module.__init(self)
-      self.kW, self.kH, self.dW, self.dH = kW, kH, dW or 1, dH or 1
-      self.connTable = conMatrix
-      self.nInputPlane, self.nOutputPlane = conMatrix:select(2, 1):max(), conMatrix:select(2, 2):max()
-      for _, field in ipairs{ 'weight', 'gradWeight' } do self[field] = torch.Tensor(conMatrix:size(1), kH, kW) end
+      set(self, connTable, kW, kH, dW, dH)
+      self.nInputPlane, self.nOutputPlane = connTable:select(2, 1):max(), connTable:select(2, 2):max()
+      for _, field in ipairs{ 'weight', 'gradWeight' } do self[field] = torch.Tensor(connTable:size(1), kH, kW) end
       for _, field in ipairs{ 'bias', 'gradBias' } do self[field] = torch.Tensor(self.nOutputPlane) end
       self:reset()
    end
@@ -433,17 +371,20 @@ local function define_mapped(name, full)
    end
 
    function class:updateOutput(input)
-      kernel.mapped_convolution(self.output, input, self.weight, self.bias, self.connTable, self.dW, self.dH, full)
+      local dW, dH = steps(self)
+      kernel.mapped_convolution(self.output, input, self.weight, self.bias, self.connTable, dW, dH, full)
       return self.output
    end
    function class:updateGradInput(input, gradOutput)
+      local dW, dH = steps(self)
       kernel.mapped_convolution_grad_input(self.gradInput, input, gradOutput, self.weight, self.bias, self.connTable,
-         self.dW, self.dH, full)
+         dW, dH, full)
       return self.gradInput
    end
    function class:accGradParameters(input, gradOutput, scale)
+      local dW, dH = steps(self)
       kernel.mapped_convolution_grad_parameters(self.gradWeight, self.gradBias, input, gradOutput, self.weight,
-         self.bias, self.connTable, self.dW, self.dH, full, scale or 1)
+         self.bias, self.connTable, dW, dH, full, scale or 1)
    end
    return class
 end
@@ -457,15 +398,10 @@ end
 define_mapped('SpatialFullConvolutionMap', true)
 
 -- What files of versions that had no such fields mean: the classes have it, and so their objects.
-for _, name in ipairs{ 'SpatialConvolution', 'SpatialDilatedConvolution', 'SpatialConvolutionLocal',
-   'SpatialFullConvolution', 'SpatialDepthWiseConvolution', 'SpatialSubSampling', 'SpatialConvolutionMap',
-   'SpatialFullConvolutionMap', 'TemporalConvolution', 'TemporalSubSampling', 'TemporalRowConvolution',
-   'VolumetricConvolution', 'VolumetricDilatedConvolution', 'VolumetricFullConvolution' } do
-   local class = nn[name]
-   for _, axis in ipairs{ 'T', 'W', 'H' } do
-      class['d' .. axis], class['pad' .. axis], class['dilation' .. axis] = 1, 0, 1
-   end
-end
-for _, name in ipairs{ 'SpatialFullConvolution', 'VolumetricFullConvolution' } do
-   for _, axis in ipairs{ 'T', 'W', 'H' } do nn[name]['adj' .. axis] = 0 end
+for _, name in ipairs{ 'SpatialConvolution', 'SpatialConvolutionMM', 'SpatialDilatedConvolution',
+   'SpatialConvolutionLocal', 'SpatialFullConvolution', 'SpatialDepthWiseConvolution', 'SpatialSubSampling',
+   'SpatialConvolutionMap', 'SpatialFullConvolutionMap', 'TemporalConvolution', 'TemporalSubSampling',
+   'TemporalRowConvolution', 'VolumetricConvolution', 'VolumetricDilatedConvolution',
+   'VolumetricFullConvolution' } do
+   declared.give_class(nn[name], name)
 end

@@ -1,25 +1,15 @@
 -- A border around images and volumes, and values before or after those of a dimension.
 require 'nn.padding.luajit.padding'
 local layer = require 'nn.shared.layer'
-local Module = torch.getmetatable('nn.Module')
+local declared = require 'nn.shared.declared'
 
-local function sides(self, l, r, t, b)
-   self.pad_l, self.pad_r, self.pad_t, self.pad_b = l, r or l, t or l, b or l
+local function sides_text(self)
+   return ('(l=%d, r=%d, t=%d, b=%d)'):format(self.pad_l, self.pad_r, self.pad_t, self.pad_b)
 end
-local function side_values(self) return self.pad_l, self.pad_r, self.pad_t, self.pad_b end
-local function sides_text(self) return ('(l=%d, r=%d, t=%d, b=%d)'):format(side_values(self)) end
-for name, f in pairs{ SpatialZeroPadding = 'zero_padding', SpatialReflectionPadding = 'reflection_padding',
-   SpatialReplicationPadding = 'replication_padding' } do
-   layer.plain{ name = name, f = f, init = sides, arguments = side_values, text = sides_text,
-      any_type = f == 'zero_padding' }
-end
-
-layer.plain{ name = 'VolumetricReplicationPadding', f = 'replication_padding',
-   init = function(self, left, right, top, bottom, front, back)
-      layer.fields(self, { 'pleft', 'pright', 'ptop', 'pbottom', 'pfront', 'pback' }, left, right or left, top or left,
-         bottom or left, front or left, back or left)
-   end,
-   arguments = function(self) return self.pleft, self.pright, self.ptop, self.pbottom, self.pfront, self.pback end,
+layer.plain{ name = 'SpatialZeroPadding', text = sides_text, any_type = true }
+layer.plain{ name = 'SpatialReflectionPadding', text = sides_text }
+layer.plain{ name = 'SpatialReplicationPadding', text = sides_text }
+layer.plain{ name = 'VolumetricReplicationPadding',
    text = function(self)
       return ('(left=%d, right=%d, top=%d, bottom=%d, front=%d, back=%d)'):format(self.pleft, self.pright, self.ptop,
          self.pbottom, self.pfront, self.pback)
@@ -27,13 +17,7 @@ layer.plain{ name = 'VolumetricReplicationPadding', f = 'replication_padding',
 
 -- pad values (negative: in front) along a dimension
 local Padding = torch.class('nn.Padding', 'nn.Module')
-function Padding:__init(dim, pad, nInputDim, value, index)
-   Module.__init(self)
-   self.value = value or 0
-   self.index = index or 1
-   self.dim, self.pad, self.nInputDim = dim, pad, nInputDim
-   self.outputSize = torch.LongStorage()
-end
+declared.construct(Padding, 'Padding')
 -- The parts of a padded tensor that hold the input.
 local function parts(self, input, padded)
    local d = self.dim

@@ -68,6 +68,15 @@ function declared.construct(class, name)
    end
 end
 
+-- Gives a class what a module without a field means, where that is always the same.
+function declared.give_class(class, name)
+   for _, field in ipairs(declarations.of(name).all) do
+      local value = field.absent
+      if value == nil then value = field.default end
+      if field.kind == 'whole' and value ~= nil then class[field.name] = value end
+   end
+end
+
 -- The lines that raise an error for numbers out of range, and the names of the fields that they look at
 local function range_lines(declaration)
    local lines, used = {}, {}

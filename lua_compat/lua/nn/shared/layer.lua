@@ -92,6 +92,7 @@ end
 -- target's sizes count (arguments sees the table) and its gradient is zero.
 function layer.with_parameters(row)
    local class, init, name, arguments = class_of(row)
+   local check = row.check or none
    local forward, grad_input, grad_parameters = kernel[name], kernel[name .. '_grad_input'],
       kernel[name .. '_grad_parameters']
    local sizes, last = row.sizes, row.sizes and #row.sizes
@@ -116,6 +117,7 @@ function layer.with_parameters(row)
    function class:__init(...)
       Module.__init(self)
       init(self, ...)
+      check(self)
       self.weight = torch.Tensor(row.weight(self))
       self.gradWeight = torch.Tensor(row.weight(self))
       if row.bias then
@@ -203,11 +205,6 @@ end
 function layer.drop_rest(self, input)
    for i = #input + 1, #self.gradInput do self.gradInput[i] = nil end
    return self.gradInput
-end
-
--- Fields of self from the arguments after it, with defaults: layer.fields(self, { 'kW', 'dW' }, kW, dW or kW)
-function layer.fields(self, names, ...)
-   for i, name in ipairs(names) do self[name] = (select(i, ...)) end
 end
 
 return layer

@@ -76,6 +76,5 @@ layer.plain{ name = 'UpSampling', f = function(self) return 'upsample_' .. self.
       return ('(%s%s, %s)'):format(self.odepth and self.odepth .. 'x' or '', sizes, self.mode)
    end }
 
-layer.plain{ name = 'PixelShuffle', f = 'pixel_shuffle', any_type = true,
-   arguments = function(self) return self.upscaleFactor end,
+layer.plain{ name = 'PixelShuffle', any_type = true,
    init = function(self, factor) self.upscaleFactor, self.upscaleFactorSquared = factor, factor * factor end }
