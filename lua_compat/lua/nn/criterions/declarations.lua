@@ -3,6 +3,7 @@ return {
    ClassNLLCriterion = {
       help = 'The negative log-likelihood of the target class, for an input of log-probabilities.',
       arguments = 'weights:tensor? sizeAverage:flag=true ignoreIndex:whole=-100',
+      takes = 'sizeAverage ignoreIndex',
       thnn = {
          updateOutput = 'input target output sizeAverage weights total_weight_tensor ignoreIndex',
          updateGradInput = 'input target gradInput sizeAverage weights total_weight_tensor ignoreIndex',
@@ -17,6 +18,7 @@ return {
    DistKLDivCriterion = {
       help = 'The Kullback-Leibler divergence of log-probabilities from target probabilities.',
       fields = 'sizeAverage:flag=true',
+      takes = 'sizeAverage',
       thnn = {
          updateOutput = 'input target output sizeAverage',
          updateGradInput = 'input target gradInput sizeAverage',
@@ -26,6 +28,7 @@ return {
    MSECriterion = {
       help = 'The mean squared difference of input and target.',
       arguments = 'sizeAverage:flag=true',
+      takes = 'sizeAverage',
       thnn = {
          updateOutput = 'input target output sizeAverage',
          updateGradInput = 'input target gradInput sizeAverage',
@@ -35,6 +38,7 @@ return {
    AbsCriterion = {
       help = 'The mean absolute difference of input and target.',
       arguments = 'sizeAverage:flag=true',
+      takes = 'sizeAverage',
       thnn = {
          updateOutput = 'input target output sizeAverage',
          updateGradInput = 'input target gradInput sizeAverage',
@@ -44,6 +48,7 @@ return {
    SmoothL1Criterion = {
       help = 'Squared differences near zero, absolute ones beyond.',
       arguments = 'sizeAverage:flag=true',
+      takes = 'sizeAverage',
       thnn = {
          updateOutput = 'input target output sizeAverage',
          updateGradInput = 'input target gradInput sizeAverage',
@@ -53,6 +58,7 @@ return {
    SoftMarginCriterion = {
       help = 'The logistic loss of scores for targets 1 and -1.',
       arguments = 'sizeAverage:flag=true',
+      takes = 'sizeAverage',
       thnn = {
          updateOutput = 'input target output sizeAverage',
          updateGradInput = 'input target gradInput sizeAverage',
@@ -62,6 +68,7 @@ return {
    BCECriterion = {
       help = 'Binary cross-entropy of probabilities and targets between 0 and 1.',
       arguments = 'weights:tensor? sizeAverage:flag=true',
+      takes = 'sizeAverage',
       thnn = {
          updateOutput = 'input target output sizeAverage weights',
          updateGradInput = 'input target gradInput sizeAverage weights',
@@ -72,6 +79,8 @@ return {
       help = 'The hinge loss of scores for targets 1 and -1.',
       arguments = 'margin:number=1',
       fields = 'sizeAverage:flag=true',
+      absent = 'sizeAverage=true',
+      takes = 'sizeAverage ... margin',
       thnn = {
          updateOutput = 'input target output sizeAverage margin',
          updateGradInput = 'input target gradInput sizeAverage margin',
@@ -81,12 +90,16 @@ return {
       help = 'A loss on distances: small for target 1, above a margin for -1.',
       arguments = 'margin:number=1',
       fields = 'sizeAverage:flag=true',
+      absent = 'sizeAverage=true',
+      takes = 'sizeAverage ... margin',
       torch_nn = 'HingeEmbeddingLoss',
    },
    MultiMarginCriterion = {
       help = 'A hinge loss between the score of the target class and the others.',
       arguments = 'p:number=1 weights:tensor? margin:number=1',
       fields = 'sizeAverage:flag=true',
+      absent = 'sizeAverage=true',
+      takes = 'sizeAverage ... p margin',
       thnn = {
          updateOutput = 'input target output sizeAverage p weights margin',
          updateGradInput = 'input target gradInput sizeAverage p weights margin',
@@ -96,6 +109,8 @@ return {
    MultiLabelMarginCriterion = {
       help = 'A hinge loss for examples of several classes.',
       fields = 'sizeAverage:flag=true isTarget:Tensor',
+      absent = 'sizeAverage=true',
+      takes = 'sizeAverage',
       thnn = {
          updateOutput = 'input target output isTarget sizeAverage',
          updateGradInput = 'input target gradInput isTarget sizeAverage',
@@ -105,6 +120,8 @@ return {
    MultiLabelSoftMarginCriterion = {
       help = 'Binary cross-entropy of scores, for examples of several classes.',
       arguments = 'weights:tensor? sizeAverage:flag=true',
+      absent = 'sizeAverage=true',
+      takes = 'sizeAverage',
       torch_nn = 'MultiLabelSoftMarginLoss',
    },
    L1Cost = {
@@ -154,6 +171,7 @@ return {
       help = 'A loss on the cosine of two inputs: near 1 for target 1, below a margin for -1.',
       arguments = 'margin:scalar=0',
       fields = 'sizeAverage:flag=true',
+      takes = 'margin sizeAverage',
       torch_nn = 'CosineEmbeddingLoss',
    },
    DistanceRatioCriterion = {

@@ -3,20 +3,23 @@ for _, part in ipairs{ 'nll', 'elementwise', 'margins', 'cosine_embedding' } do
    require('nn.criterions.luajit.' .. part)
 end
 local kernel = require('torch.core.kernels').of_layers
+local declared = require 'nn.shared.declared'
 local whole_numbers = require 'nn.shared.whole_numbers'
 local Criterion = torch.getmetatable('nn.Criterion')
 
 -- Negative log likelihood of classes; input: log probabilities, target: class numbers from 1.
 local ClassNLL = torch.class('nn.ClassNLLCriterion', 'nn.Criterion')
 
-function ClassNLL:__init(weights, sizeAverage, ignoreIndex)
+local function check_weights(self)
+   local weights = self.weights
+   assert(weights == nil or weights:dim() == 1, 'weights input should be 1-D Tensor')
+end
+
+local set_nll, nll_fields = declared.setter 'ClassNLLCriterion', declared.reader 'ClassNLLCriterion'
+function ClassNLL:__init(...)
    Criterion.__init(self)
-   self.sizeAverage = sizeAverage == nil or sizeAverage
-   self.ignoreIndex = ignoreIndex or -100
-   if weights then
-      assert(weights:dim() == 1, 'weights input should be 1-D Tensor')
-      self.weights = weights
-   end
+   set_nll(self, ...)
+   check_weights(self)
    self.output_tensor = torch.zeros(1)
    self.total_weight_tensor = torch.ones(1)
    self.target = torch.zeros(1):long()
@@ -52,16 +55,14 @@ end
 
 local function nll_output(self, input, classes)
    local loss, total = kernel.class_nll(self.total_weight_tensor:resize(1), input, classes, self.weights,
-      self.sizeAverage,
-      self.ignoreIndex or -100)
+      nll_fields(self))
    self.output = loss
    self.output_tensor:resize(1):fill(loss)
    return loss, total or self.total_weight_tensor[1]
 end
 
 local function nll_gradient(self, gradient, input, classes)
-   kernel.class_nll_gradient(gradient, input, classes, self.weights, self.total_weight_tensor, self.sizeAverage,
-      self.ignoreIndex or -100)
+   kernel.class_nll_gradient(gradient, input, classes, self.weights, self.total_weight_tensor, nll_fields(self))
 end
 
 function ClassNLL:updateOutput(input, target) return nll_output(self, input, classes_of_rows(self, input, target)) end
@@ -120,94 +121,80 @@ end
 for name, f in pairs{ MSECriterion = 'mse', AbsCriterion = 'absolute', SmoothL1Criterion = 'smooth_l1',
    SoftMarginCriterion = 'soft_margin', DistKLDivCriterion = 'kl_divergence' } do
    local class = torch.class('nn.' .. name, 'nn.Criterion')
-   local check = name == 'DistKLDivCriterion' and check_sizes or check_counts
-   function class:__init(sizeAverage)
-      Criterion.__init(self)
-      self.sizeAverage = name == 'DistKLDivCriterion' or sizeAverage == nil or sizeAverage -- that one takes no argument
-   end
+   local check, averages = name == 'DistKLDivCriterion' and check_sizes or check_counts, declared.reader(name)
+   declared.construct(class, name)
    function class:updateOutput(input, target)
       check(input, target)
-      self.output = kernel.elementwise_loss(input, target, f, self.sizeAverage)
+      self.output = kernel.elementwise_loss(input, target, f, averages(self))
       return self.output
    end
    function class:updateGradInput(input, target)
       check(input, target)
-      kernel.elementwise_loss_gradient(self.gradInput, input, target, f, self.sizeAverage)
+      kernel.elementwise_loss_gradient(self.gradInput, input, target, f, averages(self))
       return self.gradInput
    end
 end
 
 local BCE = torch.class('nn.BCECriterion', 'nn.Criterion')
 
-function BCE:__init(weights, sizeAverage)
+local set_bce, bce_averages = declared.setter 'BCECriterion', declared.reader 'BCECriterion'
+function BCE:__init(...)
    Criterion.__init(self)
-   self.sizeAverage = sizeAverage == nil or sizeAverage
-   assert(weights == nil or weights:dim() == 1, 'weights input should be 1-D Tensor')
-   self.weights = weights
+   set_bce(self, ...)
+   check_weights(self)
 end
 function BCE:__len() return self.weights and #self.weights or 0 end
 function BCE:updateOutput(input, target)
    assert(input:nElement() == target:nElement(), 'input and target size mismatch')
-   self.output = kernel.binary_cross_entropy(input, target, self.weights, self.sizeAverage)
+   self.output = kernel.binary_cross_entropy(input, target, self.weights, bce_averages(self))
    return self.output
 end
 function BCE:updateGradInput(input, target)
    assert(input:nElement() == target:nElement(), 'input and target size mismatch')
-   kernel.binary_cross_entropy_gradient(self.gradInput, input, target, self.weights, self.sizeAverage)
+   kernel.binary_cross_entropy_gradient(self.gradInput, input, target, self.weights, bce_averages(self))
    return self.gradInput
 end
 
--- Losses of nn_loss.py that autograd differentiates: init gets the constructor's arguments, arguments(self) the
--- numbers, target(self, target) the target as a tensor of the input's type.
-local function loss(name, f, init, arguments, target_of)
+-- Losses of kernels/nn/criterions.py that autograd differentiates. target_of(target, input): the target as a tensor of
+-- the input's type; init(self) is the rest of the constructor.
+local function loss(name, f, init, target_of)
    local class = torch.class('nn.' .. name, 'nn.Criterion')
-   arguments = arguments or function() end
-   target_of = target_of or function(_, target) return target end
+   local set, fields = declared.setter(name), declared.reader(name)
+   init = init or function() end
+   target_of = target_of or function(target) return target end
    function class:__init(...)
       Criterion.__init(self)
-      self.sizeAverage = true
-      init(self, ...)
+      set(self, ...)
+      init(self)
    end
    function class:updateOutput(input, target)
-      self.output = kernel.loss(input, target_of(self, target, input), self.weights, f, self.sizeAverage ~= false,
-         arguments(self))
+      self.output = kernel.loss(input, target_of(target, input), self.weights, f, fields(self))
       return self.output
    end
    function class:updateGradInput(input, target)
-      kernel.loss_gradient(self.gradInput, input, target_of(self, target, input), self.weights, f,
-         self.sizeAverage ~= false, arguments(self))
+      kernel.loss_gradient(self.gradInput, input, target_of(target, input), self.weights, f, fields(self))
       return self.gradInput
    end
    return class
 end
 
-local function margin_of(self) return self.margin end
-local function number_or_tensor(_, target, input)
+local function number_or_tensor(target, input)
    if type(target) == 'number' then return input.new{ target } end
    return target
 end
-local function in_its_type(_, target, input)
+local function in_its_type(target, input)
    return type(target) == 'number' and input.new{ target } or target:typeAs(input)
 end
-local function one_dimensional(weights)
-   assert(weights == nil or weights:dim() == 1, 'weights input should be 1-D Tensor')
-   return weights
-end
 
-loss('MarginCriterion', 'margin', function(self, margin) self.margin = margin or 1 end, margin_of)
-loss('HingeEmbeddingCriterion', 'hinge_embedding', function(self, margin) self.margin = margin or 1 end, margin_of,
-   in_its_type)
-loss('MultiMarginCriterion', 'multi_margin', function(self, p, weights, margin)
-   assert(p == nil or p == 1 or p == 2, 'only p=1 and p=2 supported')
-   self.p, self.margin = p or 1, margin or 1
-   self.weights = one_dimensional(weights)
-end, function(self) return self.p, self.margin end, in_its_type)
-loss('MultiLabelMarginCriterion', 'multi_label_margin', function(self) self.isTarget = torch.Tensor() end, nil,
-   in_its_type)
-local MultiLabelSoftMargin = loss('MultiLabelSoftMarginCriterion', 'multi_label_soft_margin',
-   function(self, weights, sizeAverage)
-   self.sizeAverage = sizeAverage == nil or sizeAverage
-   self.weights = one_dimensional(weights)
+loss('MarginCriterion', 'margin')
+loss('HingeEmbeddingCriterion', 'hinge_embedding', nil, in_its_type)
+loss('MultiMarginCriterion', 'multi_margin', function(self)
+   assert(self.p == 1 or self.p == 2, 'only p=1 and p=2 supported')
+   check_weights(self)
+end, in_its_type)
+loss('MultiLabelMarginCriterion', 'multi_label_margin', nil, in_its_type)
+local MultiLabelSoftMargin = loss('MultiLabelSoftMarginCriterion', 'multi_label_soft_margin', function(self)
+   check_weights(self)
    self.sigmoid = nn.Sigmoid()
 end)
 local soft_margins = MultiLabelSoftMargin.updateOutput
@@ -293,7 +280,7 @@ end
 
 -- The target's centre, as large as the input
 local AutoCrop = torch.class('nn.SpatialAutoCropMSECriterion', 'nn.MSECriterion')
-function AutoCrop:__init(sizeAverage) MSE.__init(self, sizeAverage) end
+declared.construct(AutoCrop, 'SpatialAutoCropMSECriterion')
 function AutoCrop:updateOutput(input, target)
    local dims = input:dim()
    assert(dims == target:dim(), 'input and target should have the same number of dimensions')
@@ -358,11 +345,11 @@ end
 
 -- y 1: the first should be larger than the second, by margin; y -1: smaller
 local MarginRanking = torch.class('nn.MarginRankingCriterion', 'nn.Criterion')
-function MarginRanking:__init(margin)
+local set_ranking = declared.setter 'MarginRankingCriterion'
+function MarginRanking:__init(...)
    Criterion.__init(self)
-   self.margin = margin or 1
+   set_ranking(self, ...)
    self.gradInput = { torch.Tensor(1), torch.Tensor(1) }
-   self.sizeAverage = true
 end
 -- margin - y * (first - second)
 local function shortfall(self, input, y)
@@ -395,9 +382,10 @@ end
 
 -- The L1 distance of a pair (y 1), or how much it lacks of margin (y -1)
 local L1Hinge = torch.class('nn.L1HingeEmbeddingCriterion', 'nn.Criterion')
-function L1Hinge:__init(margin)
+local set_hinge = declared.setter 'L1HingeEmbeddingCriterion'
+function L1Hinge:__init(...)
    Criterion.__init(self)
-   self.margin = margin or 1
+   set_hinge(self, ...)
    self.gradInput = { torch.Tensor(), torch.Tensor() }
 end
 function L1Hinge:updateOutput(input, y)
@@ -422,29 +410,26 @@ end
 
 -- y 1: the rows of the pair should point the same way; y -1: their cosine should be below margin
 local CosineEmbedding = torch.class('nn.CosineEmbeddingCriterion', 'nn.Criterion')
-function CosineEmbedding:__init(margin)
+local set_cosine, cosine_fields = declared.setter 'CosineEmbeddingCriterion', declared.reader 'CosineEmbeddingCriterion'
+function CosineEmbedding:__init(...)
    Criterion.__init(self)
-   self.margin = margin or 0
+   set_cosine(self, ...)
    self.gradInput = { torch.Tensor(), torch.Tensor() }
-   self.sizeAverage = true
 end
 function CosineEmbedding:updateOutput(input, y)
-   self.output = kernel.cosine_embedding(input[1], input[2], number_or_tensor(self, y, input[1]), self.margin,
-      self.sizeAverage)
+   self.output = kernel.cosine_embedding(input[1], input[2], number_or_tensor(y, input[1]),
+      cosine_fields(self))
    return self.output
 end
 function CosineEmbedding:updateGradInput(input, y)
    kernel.cosine_embedding_gradients(self.gradInput[1], self.gradInput[2], input[1], input[2],
-      number_or_tensor(self, y, input[1]), self.margin, self.sizeAverage)
+      number_or_tensor(y, input[1]), cosine_fields(self))
    return self.gradInput
 end
 
 -- Distances of similar and of dissimilar pairs, x and y: -log(exp(-x) / (exp(-x) + exp(-y))) (arXiv:1610.00243)
 local DistanceRatio = torch.class('nn.DistanceRatioCriterion', 'nn.Criterion')
-function DistanceRatio:__init(sizeAverage)
-   Criterion.__init(self)
-   self.sizeAverage = sizeAverage == nil or sizeAverage
-end
+declared.construct(DistanceRatio, 'DistanceRatioCriterion')
 local function check_distances(input)
    assert(#input == 2, 'Invalid number of inputs')
    assert(input[1]:nElement() == input[2]:nElement(), "Number of distances don't match.")

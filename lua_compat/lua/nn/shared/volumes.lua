@@ -7,8 +7,6 @@ local volumes = {
    DILATION = { 'dilationT', 'dilationW', 'dilationH' },
 }
 
-function volumes.dilations(t, w, h) return t or 1, w or 1, h or 1 end
-
 function volumes.triple(self, names) return self[names[1]], self[names[2]], self[names[3]] end
 
 -- Whether one of them differs from the neutral value

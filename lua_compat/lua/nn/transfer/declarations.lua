@@ -60,6 +60,7 @@ return {
       help = 'A smooth ReLU: log(1 + exp(beta * x)) / beta.',
       arguments = 'beta:number=1',
       fields = 'threshold:number=20',
+      takes = 'beta threshold',
       thnn = {
          updateOutput = 'input output beta threshold',
          updateGradInput = 'input gradOutput gradInput output beta threshold',
@@ -69,6 +70,7 @@ return {
    HardShrink = {
       help = 'Sets elements between -lambda and lambda to zero.',
       arguments = 'lambda:number=0.5',
+      takes = 'lambda',
       thnn = {
          updateOutput = 'input output lambda',
          updateGradInput = 'input gradOutput gradInput lambda',
@@ -78,6 +80,7 @@ return {
    SoftShrink = {
       help = 'Moves elements towards zero by lambda, and stops there.',
       arguments = 'lambda:number=0.5',
+      takes = 'lambda',
       thnn = {
          updateOutput = 'input output lambda',
          updateGradInput = 'input gradOutput gradInput lambda',
@@ -87,6 +90,7 @@ return {
    ELU = {
       help = 'The exponential linear unit: x above zero, alpha * (exp(x) - 1) below.',
       arguments = 'alpha:number=1 inplace:flag=false',
+      takes = 'alpha',
       thnn = {
          updateOutput = 'input output alpha inplace',
          updateGradInput = 'input gradOutput gradInput output alpha inplace',
@@ -97,6 +101,7 @@ return {
       help = 'x above zero, a small multiple of x below.',
       arguments = 'negval:number=1/100 inplace:flag=false',
       usage = '([slope, inplace])',
+      takes = 'negval',
       thnn = {
          updateOutput = 'input output negval inplace',
          updateGradInput = 'input gradOutput gradInput negval inplace',
@@ -107,6 +112,7 @@ return {
       help = 'Brings each element between two bounds, -1 and 1 by default.',
       arguments = 'min_val:number=-1 max_val:number=1 inplace:flag=false',
       usage = '([minimum, maximum, inplace])',
+      takes = 'min_val max_val',
       thnn = {
          updateOutput = 'input output min_val max_val inplace',
          updateGradInput = 'input gradOutput gradInput min_val max_val inplace',
@@ -122,6 +128,7 @@ return {
       help = 'Replaces elements that are not above a threshold.',
       arguments = 'threshold:number=1e-6 val:number=0 inplace:flag=false',
       usage = '([threshold, value, inplace])',
+      takes = 'threshold val',
       thnn = {
          updateOutput = 'input output threshold val inplace',
          updateGradInput = 'input gradOutput gradInput threshold val inplace',
@@ -132,6 +139,7 @@ return {
       help = 'Raises each element to a power.',
       arguments = 'pow:scalar',
       usage = '(exponent)',
+      takes = 'pow',
    },
    ReLU = {
       help = 'The positive part of each element.',
@@ -200,6 +208,7 @@ return {
       help = 'A leaky ReLU whose slope below zero is drawn at random in training.',
       arguments = 'lower:number=1/8 upper:number=1/3 inplace:flag=false',
       fields = 'noise:Tensor train:flag=true',
+      takes = 'lower upper train inplace',
       thnn = {
          updateOutput = 'input output noise lower upper train inplace _',
          updateGradInput = 'input gradOutput gradInput noise lower upper train inplace',

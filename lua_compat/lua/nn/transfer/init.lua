@@ -1,51 +1,30 @@
 -- Transfer functions: a function of each element. A row of the table below is a module:
--- name, the kernel's function, its parameters as { field, default } in the constructor's order (convert: what makes a
---    number of a field that Torch7 gives to a function of torch, not to THNN), and:
---    inplace: whether the constructor ends with an in-place flag
+-- name, the kernel's function, and:
 --    f_in_place(self, input): the kernel's function in place, where Torch7's does otherwise with a NaN
---    of_gradient: what makes the gradient's parameters of these, where they are others
+--    of_gradient: what makes the gradient's parameters of the function's, where they are others
 --    of_output: whether the derivative is computed from the output
---    init: more fields that Torch7's module has
+--    init(self): more of the constructor; check(self): raises for wrong fields
 for _, part in ipairs{ 'elementwise', 'prelu', 'gated_linear', 'softmax' } do require('nn.transfer.luajit.' .. part) end
 local kernel = require('torch.core.kernels').of_layers
 local layer = require 'nn.shared.layer'
 local overloads = require 'torch.tensor.overloads'
 local rectifiers = require 'nn.transfer.luajit.rectifiers'
+local declared = require 'nn.shared.declared'
 local arguments = require 'torch.core.arguments'
 local records = require('torch.core.memory').records
-local number, flag, scalar, whole = arguments.number, arguments.flag, arguments.scalar, arguments.whole
+local flag, whole = arguments.flag, arguments.whole
 
 local Module = torch.getmetatable('nn.Module')
 
-local function check_flag(inplace)
-   if inplace and type(inplace) ~= 'boolean' then error('in-place flag must be boolean', 3) end
-   return inplace or false
-end
-
--- f's values of a module's parameter fields.
-local function values(self, parameters)
-   local list = {}
-   for i, parameter in ipairs(parameters) do
-      local value = self[parameter[1]]
-      if type(value) == 'nil' then value = parameter[2] end
-      if parameter.convert then value = parameter.convert(value) end
-      list[i] = value
-   end
-   return unpack(list, 1, #parameters)
-end
-
 local function define(row)
-   local parameters = row.parameters or {}
-   local class = torch.class('nn.' .. row.name, 'nn.Module')
+   local name = row.name
+   local class = torch.class('nn.' .. name, 'nn.Module')
+   local set, values = declared.setter(name), declared.reader(name)
 
    function class:__init(...)
       Module.__init(self)
-      for i, parameter in ipairs(parameters) do
-         local value = select(i, ...)
-         if value == nil then value = parameter[2] end
-         self[parameter[1]] = value
-      end
-      if row.inplace then self.inplace = check_flag((select(#parameters + 1, ...))) end
+      set(self, ...)
+      if self.inplace and type(self.inplace) ~= 'boolean' then error('in-place flag must be boolean', 2) end
       if row.init then row.init(self) end
       if row.check then row.check(self) end
    end
@@ -62,7 +41,7 @@ local function define(row)
       if row.check then row.check(self) end
       local inplace = is_in_place(self)
       if inplace then self.output:set(input) end
-      kernel.transfer(self.output, input, f(inplace, input), values(self, parameters))
+      kernel.transfer(self.output, input, f(inplace, input), values(self))
       return self.output
    end
 
@@ -70,12 +49,12 @@ local function define(row)
       local inplace = is_in_place(self)
       if inplace then self.gradInput:set(gradOutput) end
       kernel.transfer_gradient(self.gradInput, row.of_output and self.output or input, gradOutput, f(inplace, input),
-         of_gradient(values(self, parameters)))
+         of_gradient(values(self)))
       return self.gradInput
    end
 
    if row.text then
-      function class:__tostring__() return torch.type(self) .. row.text:format(values(self, parameters)) end
+      function class:__tostring__() return torch.type(self) .. row.text:format(values(self)) end
    end
    return class
 end
@@ -95,34 +74,31 @@ for _, row in ipairs{
    { name = 'Log', f = 'log' },
    { name = 'Sigmoid', f = 'sigmoid', of_output = true },
    { name = 'Square', f = 'square' },
-   { name = 'Sqrt', f = 'sqrt', of_output = true, init = function(self) self.eps = 0 end },
+   { name = 'Sqrt', f = 'sqrt', of_output = true },
    { name = 'Tanh', f = 'tanh', of_output = true },
    { name = 'SoftSign', f = 'soft_sign' },
    { name = 'LogSigmoid', f = 'log_sigmoid' },
-   { name = 'SoftPlus', f = 'soft_plus', parameters = { { 'beta', 1 }, { 'threshold', 20 } },
-      init = function(self) self.threshold = 20 end, -- no argument of the constructor
+   { name = 'SoftPlus', f = 'soft_plus',
       -- the gradient compares the output with the threshold, of which this is the input
       of_gradient = function(beta, threshold)
-         threshold = number(threshold)
          if threshold <= 0 then return beta, -math.huge end
          return beta, threshold < 40 and math.log(math.exp(threshold) - 1) or threshold
       end },
-   { name = 'HardShrink', f = 'hard_shrink', parameters = { { 'lambda', 0.5 } } },
-   { name = 'SoftShrink', f = 'soft_shrink', parameters = { { 'lambda', 0.5 } } },
-   { name = 'ELU', f = 'elu', parameters = { { 'alpha', 1 } }, inplace = true, of_output = true,
-      text = ' (alpha:%f)' },
-   { name = 'LeakyReLU', f = 'leaky_relu', parameters = { { 'negval', 1 / 100 } }, inplace = true, text = '(%g)',
+   { name = 'HardShrink', f = 'hard_shrink' },
+   { name = 'SoftShrink', f = 'soft_shrink' },
+   { name = 'ELU', f = 'elu', of_output = true, text = ' (alpha:%f)' },
+   { name = 'LeakyReLU', f = 'leaky_relu', text = '(%g)',
       f_in_place = in_place 'leaky_relu_in_place',
       init = function(self)
          -- a flag in the slope's place is an in-place flag that Torch7 drops
          if type(self.negval) == 'boolean' then self.negval = 1 / 100 end
          if self.negval < 0 then self.inplace = false end
       end },
-   { name = 'HardTanh', f = 'hard_tanh', parameters = { { 'min_val', -1 }, { 'max_val', 1 } }, inplace = true,
+   { name = 'HardTanh', f = 'hard_tanh',
       f_in_place = limited_in_place 'hard_tanh_in_place',
       init = function(self) assert(self.max_val > self.min_val, 'max_value must be larger than min_value') end },
-   { name = 'ReLU6', f = 'relu6', inplace = true, f_in_place = limited_in_place 'relu6_in_place' },
-   { name = 'Threshold', f = 'threshold', parameters = { { 'threshold', 1e-6 }, { 'val', 0 } }, inplace = true,
+   { name = 'ReLU6', f = 'relu6', f_in_place = limited_in_place 'relu6_in_place' },
+   { name = 'Threshold', f = 'threshold',
       f_in_place = in_place 'threshold_in_place',
       check = function(self)
          if type(self.threshold) ~= 'number' or type(self.val) ~= 'number' then
@@ -133,7 +109,7 @@ for _, row in ipairs{
                self.threshold), 3)
          end
       end },
-   { name = 'Power', f = 'power', parameters = { { 'pow', convert = scalar } },
+   { name = 'Power', f = 'power',
       check = function(self)
          if not self.pow then error('nn.Power(power)', 3) end
       end },
@@ -186,12 +162,11 @@ for name, f in pairs{ SoftMax = 'softmax', LogSoftMax = 'log_softmax', SoftMin =
 end
 
 -- The first half of dim (by default the last) times the sigmoid of its second half
-layer.plain{ name = 'GatedLinearUnit', f = 'gated_linear_unit', init = function(self, dim) self.dim = dim end,
+layer.plain{ name = 'GatedLinearUnit',
    arguments = function(self, input) return self.dim or input:dim() end }
 
 -- f(x) = x for x > 0, else weight * x
-layer.with_parameters{ name = 'PReLU', f = 'prelu', start = 0.25,
-   init = function(self, planes) self.nOutputPlane = planes or 0 end,
+layer.with_parameters{ name = 'PReLU', start = 0.25,
    arguments = function(self, input)
       local planes, expected = input:size(input:dim() > 1 and 2 or 1), whole(self.nOutputPlane)
       if expected ~= 0 and planes ~= expected then
@@ -202,27 +177,25 @@ layer.with_parameters{ name = 'PReLU', f = 'prelu', start = 0.25,
 
 -- f(x) = x for x > 0, else x times a number drawn between lower and upper (their mean when evaluating)
 local RReLU = torch.class('nn.RReLU', 'nn.Module')
-function RReLU:__init(lower, upper, inplace)
+local set_slopes, slopes = declared.setter 'RReLU', declared.reader 'RReLU'
+function RReLU:__init(...)
    Module.__init(self)
-   self.lower, self.upper = lower or 1 / 8, upper or 1 / 3
+   set_slopes(self, ...)
    assert(self.lower <= self.upper and self.lower >= 0 and self.upper >= 0)
-   self.noise = torch.Tensor()
-   self.train = true
-   self.inplace = inplace or false
 end
--- The bounds as numbers of the elements' type, in which Torch7 computes with them
-local function bounds(self, input)
+-- The bounds as numbers of the elements' type, in which Torch7 computes with them; whether to draw, and in place
+local function fields_of(self, input)
    local cast = records[input].T.cast
-   local lower, upper = cast(number(self.lower)), cast(number(self.upper))
-   return lower, upper, cast(upper - lower), cast(lower + upper) / 2
+   local lower, upper, train, inplace = slopes(self)
+   lower, upper = cast(lower), cast(upper)
+   return lower, upper, cast(upper - lower), cast(lower + upper) / 2, train, inplace
 end
 local ALIKE = 1e-6 -- bounds that are no further apart draw nothing for the gradient
 
 function RReLU:updateOutput(input)
-   local lower, upper, _, mean = bounds(self, input)
-   local inplace = flag(self.inplace)
+   local lower, upper, _, mean, train, inplace = fields_of(self, input)
    local output = inplace and input or self.output
-   if flag(self.train) then
+   if train then
       local noise = self.noise:resizeAs(input)
       if not noise:isContiguous() then
          noise = noise:clone()
@@ -240,10 +213,9 @@ function RReLU:updateGradInput(input, gradOutput)
       error(('input and gradOutput have different number of elements: %d and %d'):format(input:nElement(),
          gradOutput:nElement()), 0)
    end
-   local _, _, apart, mean = bounds(self, input)
-   local inplace = flag(self.inplace)
+   local _, _, apart, mean, train, inplace = fields_of(self, input)
    local gradient = inplace and gradOutput or self.gradInput
-   if flag(self.train) and apart > ALIKE then
+   if train and apart > ALIKE then
       gradient:cmul(gradOutput, self.noise)
    else
       if not gradOutput:isSameSizeAs(input) then gradOutput = gradOutput:contiguous():viewAs(input) end
@@ -259,9 +231,10 @@ function RReLU:__tostring__() return ('%s (l:%f, u:%f)'):format(torch.type(self)
 
 -- max(x, 0) and max(-x, 0) side by side
 local CReLU, Sequential = torch.class('nn.CReLU', 'nn.Sequential')
-function CReLU:__init(nInputDims, inplace)
+local set_dimensions = declared.setter 'CReLU'
+function CReLU:__init(...)
    Sequential.__init(self)
-   self.nInputDims, self.inplace = nInputDims, inplace or false
+   set_dimensions(self, ...)
    self:add(nn.ConcatTable():add(nn.Identity()):add(nn.MulConstant(-1)))
    self:add(nn.JoinTable(2))
    self:add(nn.ReLU(self.inplace))
