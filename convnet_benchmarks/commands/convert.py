@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.nets import registry
 from convnet_benchmarks.options.parser import OneLineParser
-from convnet_benchmarks.options.study import add_input_size
+from convnet_benchmarks.options.types import size_with_batch
 from convnet_benchmarks.workload.devices import DTYPES
 from convnet_benchmarks.workload.model_files import TARGETS, check_target, net_with_state, write_model
 from convnet_benchmarks.workload.program_files import PROGRAMS, check_program, is_program, write_program
@@ -67,7 +67,13 @@ def _parser(program: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "--lua", metavar="FILE", nargs="+", default=[], help="Lua files that declare classes of the model"
     )
-    add_input_size(parser)
+    parser.add_argument(
+        "--input-size",
+        metavar="SIZE",
+        nargs="+",
+        type=size_with_batch,
+        help="of one sample: 3x224x224, or 20xNx5 with N where the batch is; several for a table",
+    )
     parser.add_argument("--dtype", choices=DTYPES, help="number type of what is written [the file's]")
     parser.add_argument("--net", metavar="NAME", help="the net that the state_dict belongs to")
     return parser

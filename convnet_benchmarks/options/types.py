@@ -89,6 +89,18 @@ def input_size(text: str) -> tuple[int, ...]:
         raise argparse.ArgumentTypeError(f"'{text}' is not a size such as 3x224x224 or 2x20") from None
 
 
+def size_with_batch(text: str) -> tuple[int | None, ...]:
+    """Reads the size of an input with None for the batch: 20xNx5 is (20, None, 5), 3x64 is (None, 3, 64)."""
+    parts = text.lower().split("x")
+    try:
+        found = tuple(None if part == "n" else positive(part) for part in parts)
+    except argparse.ArgumentTypeError:
+        found = (None, None)
+    if found.count(None) > 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a size such as 3x224x224, or 20xNx5 with one N")
+    return found if None in found else (None, *found)
+
+
 def cores(text: str) -> list[int]:
     """Returns an option's processor cores, as 0-3,6; only those that this process may use."""
     if not hasattr(os, "sched_getaffinity"):

@@ -3,6 +3,7 @@
 import contextlib
 import inspect
 import io
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
@@ -14,9 +15,11 @@ from convnet_benchmarks.workload.model_files import check_folder
 from lua_compat.whole_file import replaced_when_whole
 
 if TYPE_CHECKING:
+    import torch
     from torch import nn
 
 PROGRAMS = (".onnx", ".pt2")
+Size = tuple[int | None, ...]  # of an input, None where the batch is
 
 _OPERATORS = 17  # the version of ONNX's set of operators that programs are written in
 
@@ -25,9 +28,9 @@ def is_program(path: str) -> bool:
     return Path(path).suffix.lower() in PROGRAMS
 
 
-def check_program(path: str, input_size: Sequence[int] | None, option: str) -> None:
+def check_program(path: str, sizes: Sequence[Size] | None, option: str) -> None:
     """Raises UserError where ``write_program`` could not write: before the model is made."""
-    if input_size is None:
+    if sizes is None:
         raise UserError(f"{option}: '{path}' needs the size of one input, as --input-size 3x224x224")
     if path.lower().endswith(".onnx") and find_spec("onnx") is None:
         raise UserError(f"{option}: .onnx needs the package onnx (pip install onnx)")
@@ -35,12 +38,13 @@ def check_program(path: str, input_size: Sequence[int] | None, option: str) -> N
 
 
 def write_program(
-    module: "nn.Module", path: str, input_size: Sequence[int], option: str, as_it_is: bool = False
+    module: "nn.Module", path: str, sizes: Sequence[Size], option: str, as_it_is: bool = False
 ) -> None:
     """Writes the net in evaluation mode, for batches of any size. Raises UserError where that cannot be.
 
-    ``input_size``: of one sample. The number type is that of the parameters; in ONNX double becomes float,
-    for which its runtimes have all operators, but not if it shall be ``as_it_is``.
+    ``sizes``: of the inputs, None for the batch; a net of several takes a table of them. States of recurrent
+    layers are further inputs and outputs. The number type is that of the parameters; in ONNX double becomes
+    float, for which its runtimes have all operators, but not if it shall be ``as_it_is``.
     """
     import torch
 
@@ -50,18 +54,66 @@ def write_program(
     dtype = torch.get_default_dtype() if parameter is None else parameter.dtype
     if path.lower().endswith(".onnx") and dtype == torch.float64 and not as_it_is:
         module, dtype = module.float(), torch.float32
-    input = torch.zeros(2, *input_size, dtype=dtype)
     write = _write_onnx if path.lower().endswith(".onnx") else _write_exported
     try:
+        program = _Program(module.eval(), sizes, dtype)
         with replaced_when_whole(path) as temporary, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # on tracing, and on what a later version will do
             with temporary.open("wb") as file:
-                write(module.eval(), input, file)
+                write(program, file)
     except OSError as error:
         raise UserError(f"{option}: cannot write '{path}': {error.strerror or error}") from None
     except Exception as error:  # whatever PyTorch's exporters raise for what they cannot follow
         reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
         raise UserError(f"{option}: PyTorch cannot export this net: {reason.strip()}") from None
+    if program.states:
+        print(f"{path}: {program.told()}", file=sys.stderr)
+
+
+class _Program:
+    """A net with inputs to try, and which axes of what goes in and comes out are the batch."""
+
+    def __init__(self, module: "nn.Module", sizes: Sequence[Size], dtype: "torch.dtype") -> None:
+        import torch
+
+        from lua_compat.conversion.with_states import WithStates
+
+        def ones(batch: int) -> list[torch.Tensor]:  # a zero is no index of Torch7's
+            return [torch.ones([batch if n is None else n for n in size], dtype=dtype) for size in sizes]
+
+        def tried(batch: int) -> tuple[WithStates, list[torch.Tensor], list[torch.Tensor]]:
+            net = WithStates(module, ones(batch))
+            given = [*ones(batch), *(torch.zeros(shape, dtype=dtype) for _, shape in net.states)]
+            with torch.no_grad():
+                found = net(*given)
+            return net, given, [found] if isinstance(found, torch.Tensor) else list(found)
+
+        _, other, others = tried(3)
+        self.net, self.inputs, outputs = tried(2)
+        self.states = self.net.states
+        self.program: nn.Module = self.net if self.states or len(sizes) > 1 else module
+        self.names = _numbered("input", len(sizes)) + [f"state{i + 1}" for i in range(len(self.states))]
+        self.outputs = _numbered("output", len(outputs) - len(self.states))
+        self.outputs += [f"new_{name}" for name in self.names[len(sizes) :]]
+        self.axes = {
+            name: [axis for axis, (one, two) in enumerate(zip(a.shape, b.shape, strict=True)) if one != two]
+            for name, a, b in zip(
+                (*self.names, *self.outputs), (*self.inputs, *outputs), (*other, *others), strict=True
+            )
+        }
+
+    def told(self) -> str:
+        """Returns what the states are, for people."""
+        shown = [
+            f"{name} ({'x'.join('N' if axis in self.axes[name] else str(n) for axis, n in enumerate(shape))},"
+            f" of {layer.rpartition('.')[0]})"
+            for name, (layer, shape) in zip(self.names[-len(self.states) :], self.states, strict=True)
+        ]
+        return f"states are inputs, zeros at the beginning: {', '.join(shown)}"
+
+
+def _numbered(name: str, count: int) -> list[str]:
+    return [name] if count == 1 else [f"{name}{place + 1}" for place in range(count)]
 
 
 def computed_by_lua(module: "nn.Module") -> str:
@@ -72,13 +124,13 @@ def computed_by_lua(module: "nn.Module") -> str:
     return f"Lua computes {', '.join(lua)}, which cannot run without it" if lua else ""
 
 
-def _write_onnx(module: "nn.Module", input: Any, file: Any) -> None:
-    names = {"input_names": ["input"], "output_names": ["output"]}
-    axes = {name: {0: "batch"} for name in ("input", "output")}
-    export_onnx(module, input, file, dynamic_axes=axes, **names)
+def _write_onnx(program: _Program, file: Any) -> None:
+    axes = {name: dict.fromkeys(found, "batch") for name, found in program.axes.items()}
+    names = {"input_names": program.names, "output_names": program.outputs}
+    export_onnx(program.program, tuple(program.inputs), file, dynamic_axes=axes, **names)
 
 
-def export_onnx(module: "nn.Module", input: Any, file: Any, **options: Any) -> None:
+def export_onnx(module: "nn.Module", inputs: tuple[Any, ...], file: Any, **options: Any) -> None:
     """Writes the net as an ONNX program to an open file; ``options`` as of ``torch.onnx.export``.
 
     Raises whatever PyTorch's exporter does for a net that it cannot follow.
@@ -90,7 +142,7 @@ def export_onnx(module: "nn.Module", input: Any, file: Any, **options: Any) -> N
     kind = {"dynamo": False} if "dynamo" in inspect.signature(export).parameters else {}
     printed = io.StringIO()  # the whole graph, before an error is raised
     with _thresholds_known(), contextlib.redirect_stdout(printed):
-        export(module, (input,), file, opset_version=_OPERATORS, **options, **kind)
+        export(module, inputs, file, opset_version=_OPERATORS, **options, **kind)
 
 
 @contextlib.contextmanager
@@ -116,8 +168,17 @@ def _thresholds_known() -> Iterator[None]:
         torch.onnx.unregister_custom_op_symbolic(name, _OPERATORS)
 
 
-def _write_exported(module: "nn.Module", input: Any, file: Any) -> None:
+def _write_exported(program: _Program, file: Any) -> None:
     import torch
 
-    program = torch.export.export(module, (input,), dynamic_shapes=({0: torch.export.Dim("batch")},))
-    torch.export.save(program, file)
+    batch = torch.export.Dim("batch")
+    shapes = tuple(dict.fromkeys(program.axes[name], batch) for name in program.names)
+    wrapped = program.program is program.net
+    export: Callable[..., Any] = torch.export.export
+    found = export(
+        program.program,
+        tuple(program.inputs),
+        dynamic_shapes=(shapes,) if wrapped else shapes,
+        **({"strict": False} if wrapped else {}),  # layers get and lose their states while it runs
+    )
+    torch.export.save(found, file)

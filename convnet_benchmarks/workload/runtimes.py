@@ -44,7 +44,7 @@ def open_runtime(backend: Backend, module: "nn.Module", input: "Tensor") -> "Cal
         try:
             with warnings.catch_warnings(), program.open("wb") as file:
                 warnings.simplefilter("ignore")  # on tracing, and on what a later version will do
-                export_onnx(module, input, file)
+                export_onnx(module, (input,), file)
         except Exception as error:  # whatever PyTorch's exporter raises for what it cannot follow
             raise UnsupportedError(f"PyTorch cannot export this net: {_reason(error)}") from None
         try:

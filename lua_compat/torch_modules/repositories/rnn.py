@@ -47,7 +47,7 @@ def _forget_graph(module: nn.Module) -> None:
             inner.state = mapped(Tensor.detach, inner.state)
 
 
-class _Remembering(Torch7Module):
+class Remembering(Torch7Module):
     """Forgets before each sequence.
 
     ``remember``: not in that mode: 'train', 'eval', 'both' or 'neither'. ``forgets_with_mode``: a change of
@@ -148,7 +148,7 @@ class LazyDropout(Stateful):
 # Sequences of steps
 
 
-class Sequencer(_Remembering):
+class Sequencer(Remembering):
     """``module`` of each step of a sequence: a table of steps, or a tensor along its first dimension."""
 
     module: nn.Module
@@ -257,7 +257,7 @@ class LookupTableMaskZero(nn.Embedding):
 # Whole sequences at once
 
 
-class _Sequence(Stateful, _Remembering):
+class _Sequence(Stateful, Remembering):
     """A recurrent layer of (steps, batch, features); with ``batchfirst``, (batch, steps, features).
 
     Or of a table: {first states..., sequence}. ``weight``: rows for the features, then for the outputs.

@@ -7,14 +7,19 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from convnet_benchmarks.nets.registry import NETS, build
+from convnet_benchmarks.workload.program_files import write_program
 from lua_compat import t7
 from lua_compat.conversion import to_torch
+from lua_compat.conversion.families.recurrent import LSTM
 from tests.convnet_benchmarks.commands.crosscheck.test_result_files import T7
 from tests.helpers.commands import run_python
 from tests.helpers.crosscheck_files import LOGS, Command
+from tests.helpers.places import GOLDEN
 from tests.helpers.pt_files import needs_safe_pt
+from tests.helpers.torch_values import tensors_of, value_of
 
 
 @pytest.fixture
@@ -73,6 +78,10 @@ def test_convert_a_named_net_for_torch7(convert: Command, tmp_path: Path) -> Non
         (("w.pt", "--net", "lenet", "--to", "x.t7"), "--net: unknown net 'lenet'"),
         ((T7 / "net.bin.t7", "--to", "/no/such/folder/x.py"), "there is no folder '/no/such/folder'"),
         ((T7 / "net.bin.t7", "--to", "x.py", "--dtype", "int8"), "--dtype: unknown value 'int8'"),
+        (
+            (T7 / "net.bin.t7", "--to", "x.pt2", "--input-size", "NxN"),
+            "'NxN' is not a size such as",
+        ),
     ],
 )
 def test_convert_refuses_with_one_line(
@@ -113,6 +122,71 @@ def test_onnx_computes_what_torch7_recorded(convert: Command, tmp_path: Path) ->
     session = runtime.InferenceSession(str(target))
     (output,) = session.run(None, {"input": record["input"].numpy().astype(np.float32)})
     np.testing.assert_allclose(output, record["output"].numpy(), atol=1e-5)
+
+
+def _recurrent(tmp_path: Path, name: str) -> tuple[Path, Any]:
+    """Returns a file with one of the recorded nets of rnn's layers, and the record."""
+    records = t7.load(GOLDEN / "models" / "rnn.t7").array()
+    record = next(each for each in records if each["name"] == name)
+    file = tmp_path / "recurrent.t7"
+    text = record["module"]
+    file.write_bytes(text.encode() if isinstance(text, str) else text)
+    return file, record
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes", "states"),
+    [("SeqLSTM", ["4xNx3"], 2), ("SeqGRU", ["4xNx3"], 1), ("LSTM", ["3"] * 4, 2), ("LSTM alone", ["3"], 2)],
+)
+def test_states_are_inputs_of_a_program(
+    convert: Command, tmp_path: Path, name: str, sizes: list[str], states: int
+) -> None:
+    source, record = _recurrent(tmp_path, name)
+    code, _, stderr = convert(source, "--to", tmp_path / "net.pt2", "--input-size", *sizes)
+    assert code == 0 and stderr.count(", of ") == states, stderr
+    program = torch.export.load(tmp_path / "net.pt2").module()
+    given = tensors_of(value_of(record["input"]))
+    zeros = [torch.zeros(2, 5, dtype=torch.float64) for _ in range(states)]
+    found = program(*given, *zeros)
+    expected = tensors_of(value_of(record["evaluated"]))
+    for one, other in zip(found, expected, strict=False):
+        torch.testing.assert_close(one, other)
+    assert len(found) == len(expected) + states
+    if len(sizes) == 1 and given[0].dim() == 3:  # a sequence in two parts is the whole sequence
+        longer = program(
+            torch.cat([given[0]] * 2, 1), *(torch.zeros(4, 5, dtype=torch.float64) for _ in zeros)
+        )
+        torch.testing.assert_close(longer[0], torch.cat([found[0]] * 2, 1))
+        net = to_torch(t7.load(source)).eval()
+        whole = net(torch.cat([given[0]] * 2, 0))
+        again = program(*given, *found[len(expected) :])
+        torch.testing.assert_close(again[0], whole[len(found[0]) :])
+
+
+def test_cudnns_lstm_has_states_of_all_its_layers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    net = nn.Sequential(LSTM(5, 6, 2), nn.Linear(6, 3))
+    write_program(net, str(tmp_path / "net.pt2"), [(4, None, 5)], "--to")
+    assert "state1 (2xNx6, of 0), state2 (2xNx6, of 0)" in capsys.readouterr().err
+    program = torch.export.load(tmp_path / "net.pt2").module()
+    x = torch.randn(8, 3, 5)
+    states = [torch.zeros(2, 3, 6), torch.zeros(2, 3, 6)]
+    first, *states = program(x[:4], *states)
+    second, *_ = program(x[4:], *states)
+    torch.testing.assert_close(torch.cat([first, second]), net(x))
+
+
+@pytest.mark.slow
+def test_onnx_takes_states(convert: Command, tmp_path: Path) -> None:
+    runtime = pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnx")
+    source, record = _recurrent(tmp_path, "SeqLSTM")
+    assert convert(source, "--to", tmp_path / "net.onnx", "--input-size", "4xNx3")[0] == 0
+    session = runtime.InferenceSession(str(tmp_path / "net.onnx"))
+    assert [each.name for each in session.get_inputs()] == ["input", "state1", "state2"]
+    zeros = np.zeros((2, 5), np.float32)
+    input = record["input"].numpy().astype(np.float32)
+    output, *_ = session.run(None, {"input": input, "state1": zeros, "state2": zeros})
+    np.testing.assert_allclose(output, record["evaluated"].numpy(), atol=1e-5)
 
 
 def test_a_program_needs_the_size_of_its_input(convert: Command, tmp_path: Path) -> None:
