@@ -287,7 +287,7 @@ def round_to(value: float) -> float:
 
 
 def pressure() -> float:
-    """Returns for how many seconds some ready thread has waited for a core; 0 where that is not counted."""
+    """Returns for how many seconds some ready thread has waited for a core; 0 if that is not counted."""
     try:
         return int(PRESSURE.read_text().splitlines()[0].rpartition("=")[2]) / 1e6
     except (OSError, ValueError):

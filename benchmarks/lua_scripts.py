@@ -69,7 +69,7 @@ class _Watch:
             except OSError:
                 return
             found = [name for name, (mark, _) in _LOADED_FOR.items() if mark in libraries][-1]
-            self.found = found or self.found  # a program that has ended has no libraries any more
+            self.found = found or self.found  # a program that has ended has no libraries any longer
 
     def end(self) -> None:
         self._ended.set()
@@ -109,7 +109,7 @@ def _measure(
 def _starts(sides: Sides, place: Path) -> dict[tuple[str, str], Cost]:
     """Returns the cost of starting each side, with each of what ours may load.
 
-    Raises RuntimeError where a call does not load what it is for.
+    Raises RuntimeError if a call does not load what it is for.
     """
     variables = programs.surroundings((), (("OMP_NUM_THREADS", "1"),))
     found = {

@@ -94,7 +94,7 @@ def compare(net: str, backend: str, batch: int, files: dict[str, str], rounds: i
     module, x = prepare(net, batch)
     plans = {}
     for effort, file in files.items():
-        # Nothing is timed any more: what the file lacks is decided as it was when it was written.
+        # Nothing is timed any longer: what the file lacks is decided as it was when it was written.
         plans[effort] = compile(
             module,
             tuple(x.shape),

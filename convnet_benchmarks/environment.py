@@ -49,7 +49,7 @@ def machine(device: str) -> dict[str, str]:
 def gpu_uuid(device: "torch.device") -> str | None:
     """Returns what NVIDIA's tools call a GPU: CUDA's numbers are its own under CUDA_VISIBLE_DEVICES.
 
-    None where PyTorch does not tell it.
+    None if PyTorch does not tell it.
     """
     import torch
 
@@ -189,7 +189,7 @@ def _gpu(device: "torch.device") -> dict[str, Any] | None:
 
 
 def _fp32_precision() -> dict[str, str]:
-    """Returns the switches that PyTorch has beside allow_tf32 from 2.9 on; nothing before."""
+    """Returns the switches that PyTorch has besides allow_tf32 from 2.9 on; nothing before."""
     import torch
 
     cuda, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn

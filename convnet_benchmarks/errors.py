@@ -19,7 +19,7 @@ EXIT_INTERRUPTED = 130
 
 
 class UserError(Exception):
-    """Something the user can mend. The message names the option, file or place and what would be accepted."""
+    """An error that the user can fix. The message names the option or file, and what would be accepted."""
 
     exit_code = EXIT_USAGE
 
@@ -47,7 +47,7 @@ def did_you_mean(name: str, accepted: Iterable[str]) -> str:
 def run_command(program: str, command: Callable[[], int]) -> int:
     """Runs ``command`` and turns what it raises into one line on stderr and an exit code.
 
-    Returns the exit code: what ``command`` returned, 1 where stdout was closed from the start, 2 for bad
+    Returns the exit code: what ``command`` returned, 1 if stdout was closed from the start, 2 for bad
     input or an unwritable output, 3 for too little device memory, 130 after Ctrl-C. What stdout's encoding
     has no character for is written as an escape.
     """

@@ -80,7 +80,7 @@ class OutputFile:
 
 
 def check_distinct(outputs: Sequence[tuple[str, str]], inputs: Sequence[tuple[str, str]] = ()) -> None:
-    """Raises UserError where one file is to be written twice, or is read, too: something would be lost.
+    """Raises UserError if one file is to be written twice, or is read, too: something would be lost.
 
     Both are pairs of what the user calls it (an option, or FILE) and the path.
     """

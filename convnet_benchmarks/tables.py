@@ -101,7 +101,7 @@ class Table:
         return "\n".join([*heading, *lines, *notes]) + "\n"
 
     def csv(self) -> str:
-        """Returns the numbers in full, empty where not measured."""
+        """Returns the numbers in full, empty if not measured."""
         return output.as_csv([column.name for column in self.columns], self.rows)
 
     def as_dict(self) -> dict[str, Any]:
@@ -157,7 +157,7 @@ class Table:
             console.print(Text(note))
 
     def _widths(self, available: int) -> list[int] | None:
-        """Returns how wide each column may be; None where even wrapped texts need more than ``available``."""
+        """Returns how wide each column may be; None if even wrapped texts need more than ``available``."""
         grid = self.texts()
         needed, wanted = [], []
         for i, column in enumerate(self.columns):
@@ -212,7 +212,7 @@ class Table:
 
 
 def terminal_width(stream: TextIO) -> int | None:
-    """Returns how many columns the terminal has that ``stream`` writes to; None where it is none."""
+    """Returns how many columns the terminal has that ``stream`` writes to; None if it is none."""
     if not stream.isatty():
         return None
     told = os.environ.get("COLUMNS", "")

@@ -10,7 +10,7 @@ _LUA_FOLDER = Path(__file__).parent / "lua"
 class Field(NamedTuple):
     """A field of a class. ``role``: argument, field or optional.
 
-    ``default``: None where there is none, or where it is another field's, ``like``. ``absent``: what a module
+    ``default``: None if there is none, or where it is another field's, ``like``. ``absent``: what a module
     without the field means, if that is not the default.
     """
 

@@ -25,7 +25,7 @@ def parameter_gradients(
     parameters: Sequence[Parameter],
     inputs: Sequence[Tensor],
 ) -> list[Tensor | None]:
-    """Returns the gradient of each of ``parameters``, None where it has none, from those of ``results``.
+    """Returns the gradient of each of ``parameters``, None if it has none, from those of ``results``.
 
     ``inputs``: the leaves that ``results`` were computed from. Their gradients are left out, except those of
     a group normalisation: asked for its parameters' alone, PyTorch crashes on images that are channels last.

@@ -19,7 +19,7 @@ class _State(ctypes.Structure):
 
 @functools.cache
 def _function(name: str) -> Any:
-    """Returns a function of the C library; None where it lacks one of that name, as all but glibc may."""
+    """Returns a function of the C library; None if it lacks one of that name, as all but glibc may."""
     try:
         return getattr(ctypes.CDLL(None), name)
     except (AttributeError, OSError, TypeError):
@@ -27,7 +27,7 @@ def _function(name: str) -> Any:
 
 
 def free_and_used() -> tuple[int, int] | None:
-    """Returns how many freed bytes the C library keeps, and how many are in use; None where it cannot say."""
+    """Returns how many freed bytes the C library keeps, and how many are in use; None if it cannot say."""
     state = _function("mallinfo2")
     if state is None:
         return None

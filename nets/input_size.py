@@ -11,7 +11,7 @@ _KEPT = (nn.Conv2d, nn.Linear, nn.MaxPool2d, nn.AvgPool2d)  # their outputs are 
 
 @dataclass(frozen=True)
 class Trial:
-    """``refused``: the name of the layer that does not accept what it got, and the shape of that; None where
+    """``refused``: the name of the layer that does not accept what it got, and the shape of that; None if
     the net accepts the input. ``kept``: elements that a forward pass must keep for its gradients, a lower
     bound: the input, and the outputs of the layers that convolve, multiply or pool.
     """

@@ -23,7 +23,7 @@ class Net:
     input_size: tuple[int, ...]  # of one sample: planes, height, width; or what ``tokens`` says
     source: str  # the paper, or the benchmark that ran it
     family: str = ""  # nets of one design at several sizes
-    parameters: int | None = None  # numbers in parameters(); None where only building it can tell
+    parameters: int | None = None  # numbers in parameters(); None if only building it can tell
     unbatched: bool = False  # also takes one sample without a batch dimension, as Torch7's nets did
     tokens: int = 0  # where the input is token ids: how many there are; the ids are 0 to tokens - 1
     original: bool = (

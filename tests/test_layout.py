@@ -126,7 +126,7 @@ def in_functions(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def circle() -> list[str]:
-    """Returns the modules of an import circle; empty where there is none."""
+    """Returns the modules of an import circle; empty if there is none."""
     graph = {name: imports(path) & modules().keys() - {name} for name, path in modules().items()}
     try:
         TopologicalSorter(graph).prepare()

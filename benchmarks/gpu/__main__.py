@@ -18,7 +18,7 @@ _FAKE_GPU = Path(__file__).resolve().parents[2] / "tests" / "helpers" / "fake_gp
 
 
 def main() -> int:
-    """Runs the parts; returns 0, 1 where a step failed or was cut off (OUT/summary.txt says which), 2 for
+    """Runs the parts; returns 0, 1 if a step failed or was cut off (OUT/summary.txt says which), 2 for
     bad input.
     """
     options = _parser().parse_args()

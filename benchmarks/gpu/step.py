@@ -18,7 +18,7 @@ class Step:
     """``name`` is unique in its part. ``seconds``: after which it is ended.
 
     ``needs``: files of the user's that it works on; where one is missing the step is skipped.
-    ``variables``: of the environment. ``alone``: False where it measures no time; then it runs beside others.
+    ``variables``: of the environment. ``alone``: False if it measures no time; then it runs beside others.
     """
 
     name: str

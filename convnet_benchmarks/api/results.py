@@ -45,7 +45,7 @@ class _Shown:
 
 @dataclass(repr=False)
 class Results(_Shown):
-    """Measurements. ``records``: what a file of points keeps of them; empty where they were read from one."""
+    """Measurements. ``records``: what a file of points keeps of them; empty if they were read from one."""
 
     file: ResultFile
     records: Sequence[dict[str, Any]] = ()
@@ -106,7 +106,7 @@ class Results(_Shown):
     def save(self, path: str) -> None:
         """Appends to a file of points, which ``compare``, ``report`` and ``load`` read.
 
-        Raises UserError where the file cannot be written, and for results that were read from another kind of
+        Raises UserError if the file cannot be written, and for results that were read from another kind of
         file.
         """
         if not self.records:
@@ -151,7 +151,9 @@ def results_of(given: ResultsOrPath, function: str) -> Results:
     if isinstance(given, Results):
         return given
     if not isinstance(given, (str, os.PathLike)):
-        raise UserError(f"{function}: {_kind(given)} is no result; accepted: results, or the path of a file")
+        raise UserError(
+            f"{function}: {_kind(given)} is not a result; accepted: results, or the path of a file"
+        )
     return load(given)
 
 
@@ -162,7 +164,7 @@ def _kind(given: object) -> str:
 def compare(reference: ResultsOrPath, *others: ResultsOrPath, margin: float = 0.02) -> Compared:
     """Compares results with a reference, by the 95 % intervals of the medians.
 
-    Each is a result or the path of a file. Closer than ``margin`` is SAME. Raises UserError where they share
+    Each is a result or the path of a file. Closer than ``margin`` is SAME. Raises UserError if they share
     no measurement.
     """
     if not others:

@@ -58,7 +58,7 @@ def _parser(program: str) -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument(
-        "model", metavar="MODEL", help="a file of Torch7's; with --net a state_dict (.pt, .safetensors)"
+        "model", metavar="MODEL", help="a Torch7 file; with --net a state_dict (.pt, .safetensors)"
     )
     parser.add_argument("--to", metavar="FILE", required=True, help=f"what to write: {', '.join(_TARGETS)}")
     parser.add_argument(

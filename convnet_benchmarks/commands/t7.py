@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # numpy is imported when a file is read, not for --help
     from lua_compat.t7 import FileFormat
     from lua_compat.t7.inspection import Row
 
-SUMMARY = "what is in a Torch7 .t7 file, and parts of it taken out"
+SUMMARY = "what is in a Torch7 .t7 file; extracts parts of it"
 
 _TARGETS = (".npy", ".npz", ".t7")
 _EXAMPLES = """examples:
@@ -62,7 +62,7 @@ def main(arguments: Sequence[str], program: str) -> int:
 def _parser(program: str) -> argparse.ArgumentParser:
     parser = OneLineParser(
         prog=program,
-        description="Shows what is in a .t7 file: types, sizes, values in a few words, the encoding.",
+        description="Shows what is in a .t7 file: types, sizes, short values, the encoding.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,

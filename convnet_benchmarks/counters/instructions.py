@@ -86,6 +86,6 @@ def _reason(error: OSError) -> str:
             level = _PARANOID.read_text(encoding="ascii").strip()
         return (
             f"the system does not let this process count (kernel.perf_event_paranoid is {level}, 2 or less "
-            "is needed; a container may forbid it whatever that is)"
+            "is needed; a container may forbid it anyway)"
         )
     return str(error.strerror)

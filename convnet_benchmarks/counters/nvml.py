@@ -11,7 +11,7 @@ _PACKAGE = "the package nvidia-ml-py is missing (pip install 'convnet-benchmarks
 class NvmlGpu:
     """One GPU, by its UUID (GPU-...): the numbers of CUDA and NVML differ under CUDA_VISIBLE_DEVICES.
 
-    Raises UnreadableError where NVML or its package is missing, or it does not know the GPU.
+    Raises UnreadableError if NVML or its package is missing, or it does not know the GPU.
     """
 
     def __init__(self, uuid: str) -> None:
@@ -27,7 +27,7 @@ class NvmlGpu:
             raise UnreadableError(f"NVML: {error}") from None
 
     def clock_mhz(self) -> float | None:
-        """Returns the clock of the multiprocessors now; None where it is not told."""
+        """Returns the clock of the multiprocessors now; None if it is not reported."""
         with contextlib.suppress(self._nvml.NVMLError):
             return float(self._nvml.nvmlDeviceGetClockInfo(self._handle, self._nvml.NVML_CLOCK_SM))
         return None

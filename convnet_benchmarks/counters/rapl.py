@@ -29,7 +29,7 @@ class _Domain:
 
 
 class RaplEnergy:
-    """Counts joules. Raises UnreadableError where there are no packages, or they may not be read."""
+    """Counts joules. Raises UnreadableError if there are no packages, or they may not be read."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._joules = 0.0

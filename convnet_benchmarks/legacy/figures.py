@@ -20,7 +20,7 @@ _BUSY = 0.9
 
 
 def as_csv(document: Document) -> str:
-    """Returns a row for each line; statistics are empty where a line has no loop of its own."""
+    """Returns a row for each line; statistics are empty if a line has no loop of its own."""
     ran = {**document["ran"], "input_shape": "x".join(map(str, document["ran"]["input_shape"]))}
     conditions = [ran[name] for name in _CONDITIONS]
     rows: list[tuple[object, ...]] = []

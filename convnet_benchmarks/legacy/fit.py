@@ -22,9 +22,9 @@ _MOST_KEPT = 1000
 
 
 def memory_missing(request: Request, on_meta: "nn.Module", device: "torch.device") -> str:
-    """Returns how much memory the input needs and there is; empty where it may fit.
+    """Returns how much memory the input needs and there is; empty if it may fit.
 
-    ``on_meta``: the net on the meta device. Raises UserError where it does not accept the input, and
+    ``on_meta``: the net on the meta device. Raises UserError if it does not accept the input, and
     OutOfDeviceMemoryError for a batch that cannot fit on a CPU: the system would kill the process for it.
     """
     import torch

@@ -57,7 +57,7 @@ class LoggedRun:
     ``times``: label, as printed, to milliseconds in ``unit``; of a label printed more than once the mean, and
     every value in ``samples``; of a result file the median, with its statistics in ``figures`` (value, low,
     high, samples of ``Measurement``). ``title`` and ``kernels`` tell the runs of one log apart ('AlexNet
-    128x3x224x224' and 'cudnn'). ``batch_size``: None where the log does not say it.
+    128x3x224x224' and 'cudnn'). ``batch_size``: None if the log does not say it.
     """
 
     kind: Kind
@@ -70,7 +70,7 @@ class LoggedRun:
     command: str | None = None  # script and options, without the leading 'th'
     options: Mapping[str, str] = field(default_factory=dict)
     device: str | None = None
-    setup: Setup | None = None  # None where the log does not say it
+    setup: Setup | None = None  # None if the log does not say it
     figures: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     model: tuple[Layer, ...] = ()
 
@@ -78,7 +78,7 @@ class LoggedRun:
 def parse_model(text: str) -> tuple[Layer, ...]:
     """Returns the layers of a model as Torch7 printed it, containers first, in printed order.
 
-    Raises ValueError where braces do not close.
+    Raises ValueError if braces do not close.
     """
     layers: list[Layer] = []
     open_containers: list[tuple[int, ...]] = []
@@ -111,7 +111,7 @@ def parse_model(text: str) -> tuple[Layer, ...]:
 def parse_log(text: str) -> tuple[LoggedRun, ...]:
     """Returns the runs of a log, in its order. Lines of other programs are passed over.
 
-    Raises ValueError where no line is a benchmark's, a printed model is cut short or a number may be two.
+    Raises ValueError if no line is a benchmark's, a printed model is cut short or a number may be two.
     """
     lines = list(_whole_models(text.splitlines()))
     numbers: dict[str, float] = {}

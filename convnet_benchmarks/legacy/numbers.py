@@ -23,7 +23,9 @@ def read_numbers(texts: Sequence[str]) -> list[float]:
     for text in texts:
         point, comma = (bool(pattern.fullmatch(text)) for pattern in (_POINT, _COMMA))
         if not point and not comma:
-            raise ValueError(f"'{text}' is no number; accepted: digits with a decimal point, such as 1234.5")
+            raise ValueError(
+                f"'{text}' is not a number; accepted: digits with a decimal point, such as 1234.5"
+            )
         if point != comma:
             marks.add("." if point else ",")
         elif "," in text or "." in text:

@@ -126,7 +126,7 @@ class LegacyOptions:
         "experimental",
         False,
         _switch,
-        "--backend auto on a GPU may also take kernels that no run on a card of its kind has proven",
+        "--backend auto on a GPU may also use kernels not yet verified on this kind of card",
         legacy=False,
     )
     tuning: str = _option(
@@ -190,8 +190,8 @@ class LegacyOptions:
         "processes",
         1,
         positive,
-        "make the run in N new processes, one after the other: lines are the medians of theirs, and the "
-        "intervals hold what differs between them",
+        "make the run in N new processes, one after the other: the lines are their medians, and the "
+        "intervals include their differences",
         legacy=False,
     )
     parallel: str = _option(
@@ -207,7 +207,7 @@ class LegacyOptions:
         "label",
         "",
         str,
-        "kept in the result: a branch, a setting, whatever it stands for",
+        "kept in the result: a branch, a setting, a machine",
         legacy=False,
         metavar="TEXT",
     )

@@ -16,7 +16,7 @@ _USABLE = 0.95
 
 
 def too_large(request: Request, problem: str, largest: int) -> OutOfDeviceMemoryError:
-    """Returns the error for a batch that does not fit: ``largest`` is the one to try, 0 where none fits."""
+    """Returns the error for a batch that does not fit: ``largest`` is the one to try, 0 if none fits."""
     if largest < 1:
         options = "-x, -y" if len(request.sample) == 3 else "--input-size"
         input = f"option {options}: input {by(request.sample)}"

@@ -71,7 +71,9 @@ def _find_net(options: LegacyOptions) -> Net:
     if options.input_size is not None:
         for option in ("x", "y", "z"):
             if getattr(options, option) is not None:
-                raise UserError(f"option --input-size: already says what -{option} does; give one of them")
+                raise UserError(
+                    f"option --input-size: it and -{option} say the same; use only one of the two"
+                )
         return named_nets.find(net, options.input_size)
     if net not in registry.NETS and options.x is not None and options.y is not None:
         return named_nets.find(net, (options.z or 3, options.x, options.y))

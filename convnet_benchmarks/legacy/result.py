@@ -96,7 +96,7 @@ class Result:
         if self.engine is None and longer >= _WORTH_TELLING:
             lines.append(
                 f"the first pass took {longer:.1f} s longer than the next: kernels were loaded and chosen; "
-                "no figure but :dry-run(): has that in it"
+                "only :dry-run(): includes that"
             )
         if self.engine is not None and self.options.backend is not None:
             lines += _engine_table(self.engine)
@@ -121,7 +121,7 @@ class Result:
 
 
 def _engine_table(engine: "Report") -> list[str]:
-    """Returns the engine's layers as stderr has room for them."""
+    """Returns the engine's layers, as many as fit on stderr."""
     headings, *layers = engine.rows()
     table = Table("", [Column(heading) for heading in headings], list(layers), list(engine.below()))
     text = io.StringIO()

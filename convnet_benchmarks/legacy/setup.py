@@ -47,7 +47,7 @@ _TOLD = ("device", "batched", "kernels")
 
 
 def distance(a: Setup, b: Setup) -> int | None:
-    """Returns how many things differ of two runs, 0 for the same options; None where they are no pair."""
+    """Returns how many things differ of two runs, 0 for the same options; None if they are no pair."""
     if unlike(a, b) or a.device != b.device:
         return None
     return len(told(a, b))
@@ -95,7 +95,7 @@ def _differences(a: Setup, b: Setup, names: Sequence[str], letters: tuple[str, s
 
 
 def of_options(kind: str, given: Mapping[str, str], *, of_lua: bool) -> Setup | None:
-    """Returns the setup of a log's options, by name without dashes; None where a value cannot be read.
+    """Returns the setup of a log's options, by name without dashes; None if a value cannot be read.
 
     ``of_lua``: the original script's, which took one sample unless -4d_tensor was true.
     """

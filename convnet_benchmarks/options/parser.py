@@ -24,7 +24,7 @@ class ShowVersion(argparse.Action):
 
 
 class OneLineParser(argparse.ArgumentParser):
-    """Raises UserError where argparse prints its usage and exits; has --version."""
+    """Raises UserError if argparse prints its usage and exits; has --version."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

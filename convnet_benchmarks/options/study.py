@@ -122,7 +122,7 @@ class StudyOutput:
                     print()
                 table.show()
             sys.stdout.flush()
-        finally:  # also where nobody reads stdout any more
+        finally:  # also where nobody reads stdout any longer
             self._write_files(tables, content)
 
     def _write_files(self, tables: Sequence[Table], content: dict[str, Any]) -> None:
@@ -149,7 +149,7 @@ def open_output(
     """Yields the output of the study ``kind``.
 
     ``others``: what else of ``options`` is a file that the study writes; ``inputs``: paths that it reads.
-    Raises UserError where a file cannot be written, or is one of the others.
+    Raises UserError if a file cannot be written, or is one of the others.
     """
     with contextlib.ExitStack() as stack:
         given = {name: getattr(options, name) for name in (*_FILES, *others)}

@@ -33,7 +33,7 @@ Kind = tuple[tuple[str, str], ...]  # a Machine, as a key
 class Cluster:
     """The workers of the Dask scheduler at ``address`` (tcp://HOST:PORT), which run one thread each.
 
-    Raises UserError where no scheduler answers, it has no workers, or one of them takes several points at
+    Raises UserError if no scheduler answers, it has no workers, or one of them takes several points at
     a time or has another version of this package.
     """
 
@@ -76,7 +76,7 @@ class Cluster:
     def _places(self, jobs: "Sequence[Job]") -> list[list[str] | None]:
         """Returns the workers that each job should have: those of one kind of machine for a group.
 
-        None where all are of one kind. The next group goes to the kind with the fewest jobs for a worker.
+        None if all are of one kind. The next group goes to the kind with the fewest jobs for a worker.
         """
         taken: Counter[Kind] = Counter()
         kind_of: dict[Hashable, Kind] = {}
@@ -201,7 +201,7 @@ class Calls:
 
 @contextlib.contextmanager
 def open_cluster(address: str | None) -> Iterator[Cluster | None]:
-    """Yields the cluster at ``address``; None where none is asked for."""
+    """Yields the cluster at ``address``; None if none is asked for."""
     if address is None:
         yield None
         return
@@ -225,7 +225,7 @@ def _connected(address: str) -> "Client":
         ) from None
     if not _ADDRESS.fullmatch(address):
         raise UserError(
-            f"option {OPTION}: '{address}' is no address; accepted: what dask scheduler prints, such as "
+            f"option {OPTION}: '{address}' is not an address; accepted: what dask scheduler prints, such as "
             "tcp://HOST:8786"
         )
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # each failure is told in a line of ours

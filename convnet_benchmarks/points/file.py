@@ -114,7 +114,7 @@ def identity(record: dict[str, Any]) -> Identity:
     """Returns what two records about the same thing share: kind, point, machine, and the variants compared or
     the latency asked for.
 
-    Raises FieldError where one of them is not as docs/results.md describes it.
+    Raises FieldError if one of them is not as docs/results.md describes it.
     """
     fields = Fields(record)
     machine = fields.inner("machine")

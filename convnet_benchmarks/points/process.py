@@ -184,7 +184,7 @@ def describe_device(device: str, option: str) -> dict[str, str]:
 
 
 def _out_of_memory_kills() -> int:
-    """Returns how many processes Linux has killed for lack of memory; 0 where that is not counted."""
+    """Returns how many processes Linux has killed for lack of memory; 0 if that is not counted."""
     try:
         lines = Path("/proc/vmstat").read_text(encoding="ascii").splitlines()
     except OSError:

@@ -29,7 +29,7 @@ class PointWorkload:
     """A point made ready. ``infer`` does a forward pass, ``clock`` times it.
 
     ``phases``: the steps of a training pass by name, in order; empty in inference. ``engine``: what the CPU
-    engine chose, None where PyTorch runs the net.
+    engine chose, None if PyTorch runs the net.
     """
 
     module: "nn.Module"

@@ -98,7 +98,7 @@ def load_all(paths: list[str]) -> list[ResultFile]:
 
 
 def _json_document(path: str) -> dict[str, Any] | None:
-    """Returns the file's one JSON object; None where it is something else (a log, a file of points)."""
+    """Returns the file's one JSON object; None if it is something else (a log, a file of points)."""
     try:
         document = json.loads(Path(path).read_bytes())
     except OSError as error:

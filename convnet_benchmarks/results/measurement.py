@@ -47,7 +47,7 @@ class Measurement:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Returns the 95 % interval, None where too few samples were taken to decide by it."""
+        """Returns the 95 % interval, None if too few samples were taken to decide by it."""
         if self.low is None or self.high is None or self.samples < FEWEST_FOR_A_VERDICT:
             return None
         return self.low, self.high
@@ -59,7 +59,7 @@ def net_key(name: str) -> str:
 
 
 def images_per_second(measurement: Measurement) -> float | None:
-    """Returns the throughput that a time or a throughput means; None where it says neither."""
+    """Returns the throughput that a time or a throughput means; None if it says neither."""
     if measurement.quantity == THROUGHPUT:
         return measurement.value
     if measurement.quantity != TIME or measurement.op or measurement.value <= 0:

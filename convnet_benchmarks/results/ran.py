@@ -9,7 +9,7 @@ from convnet_benchmarks.workload.ran import Ran
 def read_ran(holder: Fields) -> Ran | None:
     """Returns the field ``ran`` of a record; None in a file that was written before there was one.
 
-    Raises FieldError where it is not as docs/results.md describes it.
+    Raises FieldError if it is not as docs/results.md describes it.
     """
     if "ran" not in holder:
         return None

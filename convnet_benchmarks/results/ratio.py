@@ -16,10 +16,10 @@ NO_INTERVAL = "a single number has no interval"
 class Ratio:
     """B compared with A: how many times as fast B is; for other quantities, B's value divided by A's.
 
-    ``low`` and ``high`` bound it with at least 95 % confidence; None where there are too few samples.
+    ``low`` and ``high`` bound it with at least 95 % confidence; None if there are too few samples.
     """
 
-    value: float | None  # None where A is zero, the units differ or no number holds the quotient
+    value: float | None  # None if A is zero, the units differ or no number holds the quotient
     low: float | None
     high: float | None
     verdict: str
@@ -27,7 +27,7 @@ class Ratio:
 
 
 def ratio(a: Measurement | None, b: Measurement | None, margin: float = MARGIN) -> Ratio | None:
-    """Compares B with A; returns None where one of them is missing.
+    """Compares B with A; returns None if one of them is missing.
 
     What disturbs a measurement makes it slower: the slower one of the two must not be marked as noisy.
     """

@@ -24,7 +24,7 @@ def is_run_json(path: str) -> bool:
 
 
 def load_runs(path: str) -> tuple[LoggedRun, ...]:
-    """Returns the runs of a log or a JSON result. Raises UserError where the file is neither."""
+    """Returns the runs of a log or a JSON result. Raises UserError if the file is neither."""
     try:
         text = Path(path).read_text(encoding="utf-8", errors="replace")
     except OSError as error:

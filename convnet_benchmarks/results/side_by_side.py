@@ -54,7 +54,7 @@ def cautions(ratios: Sequence[Ratio | None]) -> list[str]:
     verdicts = {one.verdict for one in ratios if one}
     found = []
     if verdicts & {OLD_IS_SLOWER, OLD_IS_FASTER}:
-        found.append("An old log has one mean a line: the intervals are those of the new run alone.")
+        found.append("An old log has one mean per line: the intervals are those of the new run alone.")
     if verdicts & {FASTER, SLOWER, SAME}:
         found.append(
             "The files are separate runs: the difference includes whatever else changed between them."

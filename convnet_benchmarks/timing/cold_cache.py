@@ -19,14 +19,14 @@ _BYTES = 4  # of an element of the buffer
 
 
 class ColdCache:
-    """Empties the last-level cache of ``device``; raises UserError where its size is not told."""
+    """Empties the last-level cache of ``device``; raises UserError where its size is not reported."""
 
     def __init__(self, device: "torch.device") -> None:
         import torch
 
         size = _gpu_cache(device) if device.type == "cuda" else processor_cache()
         if not size:
-            raise UserError(f"option {OPTION}: this system does not tell the size of the cache of {device}")
+            raise UserError(f"option {OPTION}: this system does not report the size of the cache of {device}")
         self._device = device
         self._buffer = torch.zeros(2 * size // _BYTES, dtype=torch.int32, device=device)
 
@@ -43,7 +43,7 @@ class ColdCache:
 
 
 def processor_cache(cores: Path = _CORES) -> int:
-    """Returns the bytes of all the last-level caches that this process's cores have; 0 where it is not told.
+    """Returns the bytes of all the last-level caches that this process's cores have; 0 if it is not reported.
 
     ``cores``: where Linux describes them.
     """

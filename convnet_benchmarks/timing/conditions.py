@@ -141,7 +141,7 @@ def watched(device: "torch.device", clock: Clock) -> Iterator[Conditions]:
 
 
 def cpu_waited_seconds() -> float | None:
-    """Returns how long this process's threads have been ready without running; None where it is not told.
+    """Returns how long this process's threads have been ready without running; None if it is not reported.
 
     The second number of Linux's schedstat, in nanoseconds.
     """

@@ -14,7 +14,7 @@ _DOUBT = 0.01
 
 
 def most_late(queries: int, percent: float) -> int | None:
-    """Returns how many of ``queries`` may be late; None where there are too few for even none of them."""
+    """Returns how many of ``queries`` may be late; None if there are too few for even none of them."""
     found = None
     for late, chance in enumerate(chance_of_at_most(queries, 1 - percent / 100)):
         if chance > _DOUBT:
@@ -37,7 +37,7 @@ def too_many_late(queries: int, percent: float) -> int:
 def percentile_estimate(samples: Sequence[float], percent: float) -> float | None:
     """Returns the bound that the percentile is within by the rule, one of ``samples``.
 
-    None where they are too few: the 90th percentile needs 64, the 99th 662.
+    None if they are too few: the 90th percentile needs 64, the 99th 662.
     """
     late = most_late(len(samples), percent)
     return sorted(samples)[-late] if late else None

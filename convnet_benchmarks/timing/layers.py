@@ -75,7 +75,7 @@ def time_layers(
 ) -> LayerTimes:
     """Times passes with and without timed layers in turn, ``passes`` of each, in the caller's autograd mode.
 
-    ``watch`` sees those without. Raises ValueError where the net calls its layers in another order from pass
+    ``watch`` sees those without. Raises ValueError if the net calls its layers in another order from pass
     to pass.
     """
 

@@ -81,7 +81,7 @@ class CudaClock:
 def device_clock(device: "torch.device", *, cold_cache: bool = False, synchronises: bool = True) -> Clock:
     """Returns what times work on ``device``: the device's own events on a GPU.
 
-    ``cold_cache``: its cache is emptied before each pass; UserError where its size is not told.
+    ``cold_cache``: its cache is emptied before each pass; UserError where its size is not reported.
     ``synchronises``: a GPU is waited for.
     """
     evict = ColdCache(device).evict if cold_cache else None
@@ -102,7 +102,7 @@ class Watch(Protocol):
 class Loop:
     """A timed loop: ``seconds`` by the host's clock from its start to its end, and a sample per pass.
 
-    ``conditions``: of the machine meanwhile (``timing/conditions.py``); empty where nobody looked.
+    ``conditions``: of the machine meanwhile (``timing/conditions.py``); empty if nobody looked.
     """
 
     passes: int

@@ -56,7 +56,7 @@ class Trial:
     """One rate tried out: ``served`` of ``queries`` were answered, ``late`` of them beyond the target.
 
     It ends with the first late query that makes it BEYOND. ``latency_ms``: p50, and p99 by MLPerf's early
-    stopping; empty where it ended so.
+    stopping; empty if it ended so.
     """
 
     rate: float

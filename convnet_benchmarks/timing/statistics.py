@@ -135,8 +135,8 @@ def summarise(
 
 
 def waiting_share(conditions: Mapping[str, Any]) -> float:
-    """Returns for which share of their time threads waited for a core, from ``Conditions.as_dict``; 0 where
-    that is not told.
+    """Returns for which share of their time threads waited for a core, from ``Conditions.as_dict``; 0 if
+    that is not reported.
     """
     waited, worked = (conditions.get(name) or 0.0 for name in ("waited_ms_per_pass", "cpu_ms_per_pass"))
     return waited / (waited + worked) if waited > 0 else 0.0

@@ -1,4 +1,4 @@
-"""Nets from outside the registry: what their author's code raises or returns, told in one line."""
+"""Nets from outside the registry: what their author's code raises or returns, in one line."""
 
 import importlib
 import traceback

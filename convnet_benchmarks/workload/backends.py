@@ -17,7 +17,7 @@ class Backend:
     Where the CPU engine cannot run a net, the switches are those that come closest to it in PyTorch.
     ``runtime``: another library that runs the net instead, in inference only. ``fuses``: whether the engine
     or such a library may join operations. ``cudnn_tries``: how many kernels of a convolution cuDNN may time.
-    ``experimental``: whether the GPU engine may use what no run on a card has proven.
+    ``experimental``: whether the GPU engine may use kernels not yet verified on such a card.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Backend:
     experimental: bool = False
 
     def why_not_on(self, device_type: str) -> str:
-        """Returns why the backend cannot run on ``cpu`` or ``cuda``; empty where it can."""
+        """Returns why the backend cannot run on ``cpu`` or ``cuda``; empty if it can."""
         if device_type in self.devices:
             return ""
         return f"backend {self.name} is for {' and '.join(self.devices)}, not for {device_type}"
@@ -67,7 +67,7 @@ BACKENDS = _named(
     Backend("auto", "the fastest kernel for each layer and phase", _BOTH, engine="auto", nnpack=False),
     Backend(
         "auto-experimental",
-        "auto, also by kernels that no run on a card of its kind has proven",
+        "auto, also with kernels not yet verified on this kind of card",
         (CUDA,),
         engine="auto",
         experimental=True,
@@ -76,9 +76,9 @@ BACKENDS = _named(
     _on_engine("direct", "oneDNN direct convolution"),
     _on_engine("winograd", "Winograd convolution where it applies"),
     _on_engine("fft", "FFT convolution where it applies"),
-    Backend("unfused", "auto, every layer by itself", engine="auto", nnpack=False, fuses=False),
+    Backend("unfused", "auto, no layers fused", engine="auto", nnpack=False, fuses=False),
     _by_runtime("onnxruntime", "ONNX Runtime, inference only (extra: runtimes)"),
-    Backend("onnxruntime-unfused", "the same, no operation joined", runtime="onnxruntime", fuses=False),
+    Backend("onnxruntime-unfused", "the same, no operations fused", runtime="onnxruntime", fuses=False),
     _by_runtime("openvino", "OpenVINO, inference only (extra: runtimes)"),
 )
 

@@ -23,7 +23,7 @@ def device_type(name: str) -> str:
 def open_device(name: str) -> "torch.device":
     """Returns the device ``cpu``, ``cuda`` or ``cuda:N``, which becomes the current GPU.
 
-    Raises UserError where it is not there.
+    Raises UserError if it is not there.
     """
     import torch
 
@@ -52,7 +52,7 @@ def open_gpu(number: int, wanted: str, named: str, instead: str) -> "torch.devic
 
 
 def ordinal(name: str) -> int:
-    """Returns the number of the GPU that ``name`` (cuda, cuda:N) means; 0 where it has none."""
+    """Returns the number of the GPU that ``name`` (cuda, cuda:N) means; 0 if it has none."""
     found = _CUDA_NAME.fullmatch(name)
     assert found is not None, "device_type has accepted the name"
     return int(found[1] or 0)

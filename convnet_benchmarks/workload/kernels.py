@@ -27,8 +27,8 @@ class Opened:
     """A net ready to run on its input.
 
     ``infer`` does one forward pass and returns its output. ``phases``: the three phases of training; None
-    where only inference was asked for and PyTorch runs it. ``engine``: what the CPU engine chose, None where
-    PyTorch runs the net. ``note``: what runs instead of what was asked for, empty where nothing does.
+    where only inference was asked for and PyTorch runs it. ``engine``: what the CPU engine chose, None if
+    PyTorch runs the net. ``note``: what runs instead of what was asked for, empty if nothing does.
     ``timed_engine``: after a pass, the engine's report with the part of the machine's roof that each layer
     reaches, which takes some more passes.
     """
@@ -54,7 +54,7 @@ def open_training(
     """Makes the three phases of ``module`` ready to run on ``input`` with the kernels of ``backend``.
 
     The module keeps its mode, and gets the backend's memory layout. While this is open, PyTorch's switches
-    are the backend's. Raises UnsupportedError where the backend cannot run the net; with
+    are the backend's. Raises UnsupportedError if the backend cannot run the net; with
     ``autograd_instead``, PyTorch's autograd runs what the CPU engine cannot, and the note says why.
     ``tuning``, ``tuning_seconds`` and ``told`` are about the choice of kernels, as in
     ``convnet_benchmarks.nets.engine.compile``.
@@ -165,7 +165,7 @@ def _gpu_engine(
 def laid_out(backend: Backend, module: "nn.Module", input: "Tensor") -> "Tensor":
     """Gives ``module`` the memory layout of ``backend``, and returns ``input`` in it.
 
-    Raises UnsupportedError where PyTorch cannot run the module in that layout.
+    Raises UnsupportedError if PyTorch cannot run the module in that layout.
     """
     if not backend.channels_last:
         return input

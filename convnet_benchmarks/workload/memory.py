@@ -18,7 +18,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def resident_bytes(process: int | None = None, *, peak: bool = False) -> int | None:
-    """Returns main memory that a process takes now, or its ``peak``; None where the system does not say.
+    """Returns main memory that a process takes now, or its ``peak``; None if the system does not say.
 
     The peak of a child process is its own, unlike getrusage's, which starts from its parent's.
     """
@@ -31,7 +31,7 @@ def resident_bytes(process: int | None = None, *, peak: bool = False) -> int | N
 
 
 def available_bytes() -> int | None:
-    """Returns main memory that can still be had; None where the system does not say."""
+    """Returns main memory that can still be had; None if the system does not say."""
     try:
         return int(psutil.virtual_memory().available)
     except (OSError, RuntimeError):
@@ -40,7 +40,7 @@ def available_bytes() -> int | None:
 
 def memory_budget(asked: int | None, shares: int = 1) -> int | None:
     """Returns the bytes that each of ``shares`` processes may take: as ``asked``, or an equal part of what is
-    available; None where the system does not say.
+    available; None if the system does not say.
     """
     available = available_bytes() if asked is None else None
     return asked if available is None else int(available * SHARE_OF_MEMORY / shares)

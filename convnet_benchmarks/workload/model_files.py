@@ -29,7 +29,7 @@ def _require_safetensors(place: str) -> None:
 
 
 def net_with_state(net: "Net", file: str) -> "nn.Module":
-    """Returns ``net`` in evaluation mode with the state_dict in ``file``. Raises UserError where it does
+    """Returns ``net`` in evaluation mode with the state_dict in ``file``. Raises UserError if it does
     not fit.
     """
     suffix = Path(file).suffix.lower()
@@ -65,7 +65,7 @@ def _load_safetensors(file: str) -> Any:
 
 
 def check_target(path: str, option: str, others: tuple[str, ...] = (), source: str = "") -> None:
-    """Raises UserError where ``write_model`` could not write: before the model is made.
+    """Raises UserError if ``write_model`` could not write: before the model is made.
 
     ``others``: endings that the option takes, too. ``source``: the file that is read.
     """
@@ -83,7 +83,7 @@ def check_target(path: str, option: str, others: tuple[str, ...] = (), source: s
 
 
 def check_folder(path: str, option: str) -> None:
-    """Raises UserError where the file's folder does not exist."""
+    """Raises UserError if the file's folder does not exist."""
     folder = Path(path).parent
     if not folder.is_dir():
         raise UserError(f"{option}: cannot write '{path}': there is no folder '{folder}'")
@@ -92,7 +92,7 @@ def check_folder(path: str, option: str) -> None:
 def write_model(module: "nn.Module", path: str, option: str) -> None:
     """Writes the state_dict, with .t7 the module for Torch7, with .py its text and its numbers beside that.
 
-    Raises UserError where that cannot be.
+    Raises UserError if that cannot be.
     """
     from lua_compat import t7
     from lua_compat.conversion import ConversionError, from_torch

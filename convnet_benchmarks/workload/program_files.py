@@ -40,7 +40,7 @@ def check_program(path: str, sizes: Sequence[Size] | None, option: str) -> None:
 def write_program(
     module: "nn.Module", path: str, sizes: Sequence[Size], option: str, as_it_is: bool = False
 ) -> None:
-    """Writes the net in evaluation mode, for batches of any size. Raises UserError where that cannot be.
+    """Writes the net in evaluation mode, for batches of any size. Raises UserError if that cannot be.
 
     ``sizes``: of the inputs, None for the batch; a net of several takes a table of them. States of recurrent
     layers are further inputs and outputs. The number type is that of the parameters; in ONNX double becomes
@@ -117,7 +117,7 @@ def _numbered(name: str, count: int) -> list[str]:
 
 
 def computed_by_lua(module: "nn.Module") -> str:
-    """Returns what says that layers of ``module`` are Lua's; empty where none is."""
+    """Returns what says that layers of ``module`` are Lua's; empty if none is."""
     from lua_compat.lua_modules import LuaModule
 
     lua = sorted({layer.typename for layer in module.modules() if isinstance(layer, LuaModule)})

@@ -17,7 +17,7 @@ _PACKAGES = ("onnx",)  # that PyTorch's exporter needs, besides the library itse
 
 
 def missing_package(backend: Backend) -> str:
-    """Returns what says that a package of ``backend`` is not installed; empty where none is missing."""
+    """Returns what says that a package of ``backend`` is not installed; empty if none is missing."""
     needed = (*_PACKAGES, backend.runtime) if backend.runtime else ()
     missing = [name for name in needed if find_spec(name) is None]
     if not missing:
@@ -28,7 +28,7 @@ def missing_package(backend: Backend) -> str:
 def open_runtime(backend: Backend, module: "nn.Module", input: "Tensor") -> "Callable[[], list[Tensor]]":
     """Returns what does one pass on ``input`` as it then is, with as many threads as PyTorch has now.
 
-    The results are tensors, one after the other where the net gives several. Raises UnsupportedError where
+    The results are tensors, one after the other where the net gives several. Raises UnsupportedError if
     the library is missing, for other number formats than float32, and for nets that it cannot run.
     """
     import torch

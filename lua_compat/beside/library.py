@@ -81,7 +81,7 @@ class _Running:
         self.finish = weakref.finalize(self, _finish, self.process, self._socket, self._answers)
 
     def ask(self, name: str, values: Sequence[Any]) -> tuple[dict[str, Any], list[bytes]] | None:
-        """Returns the answer, None where the process has ended."""
+        """Returns the answer, None if the process has ended."""
         with contextlib.suppress(OSError):
             self._socket.sendall(_packed({"call": name}, values), QUIETLY)
         return read_message(self._answers)

@@ -20,7 +20,7 @@ def packed(message: dict[str, Any], parts: Sequence[bytes] = ()) -> bytes:
 
 
 def read_message(stream: Stream) -> tuple[dict[str, Any], list[bytes]] | None:
-    """Reads a message and its parts; None where the stream ends, be it in the middle of one."""
+    """Reads a message and its parts; None if the stream ends, be it in the middle of one."""
     line = stream.readline()
     if not line.endswith(b"\n"):
         return None

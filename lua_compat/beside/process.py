@@ -16,7 +16,7 @@ QUIETLY = getattr(socket, "MSG_NOSIGNAL", 0)
 def start_beside(module: str, function: str, *words: str) -> tuple["subprocess.Popen[bytes]", socket.socket]:
     """Starts ``function(*words)`` in a new process, and returns that and the socket that is its stdin.
 
-    Raises OSError where no process can be made.
+    Raises OSError if no process can be made.
     """
     ours, its = socket.socketpair()
     with its:

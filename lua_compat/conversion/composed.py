@@ -21,12 +21,12 @@ from lua_compat.torch_modules import (
     transfer,
 )
 
-# A layer's parts, or None where nn has the layer as it is.
+# A layer's parts, or None if nn has the layer as it is.
 Spelling = Callable[[Any], nn.Module | None]
 
 
 def spelled_out(module: nn.Module) -> nn.Module | None:
-    """Returns a module of exportable parts that computes what ``module`` does; None where there is none."""
+    """Returns a module of exportable parts that computes what ``module`` does; None if there is none."""
     spelling = _SPELLINGS.get(type(module))
     spelled = None if spelling is None else spelling(module)
     return None if spelled is None else spelled.train(module.training)

@@ -176,7 +176,7 @@ class Fields:
         return parameter
 
     def optional_parameter(self, name: str, shape: tuple[int, ...] | None = None) -> nn.Parameter | None:
-        """Does as ``parameter``; returns None where the field is absent or empty."""
+        """Does as ``parameter``; returns None if the field is absent or empty."""
         value = self.get(name)
         if value is None or (isinstance(value, t7.Tensor) and not value.numel()):
             return None
@@ -202,7 +202,7 @@ class Fields:
         return self._source
 
     def parameter_at(self, path: str) -> nn.Parameter | None:
-        """Returns the tensor at a path in the module, such as modules.1.weight, as a parameter; None where
+        """Returns the tensor at a path in the module, such as modules.1.weight, as a parameter; None if
         there is none."""
         try:
             value = lookup(self._source, path)
@@ -211,7 +211,7 @@ class Fields:
         return self._converter.parameter(value, None) if isinstance(value, t7.Tensor) else None
 
     def inner(self, name: str) -> "Fields | None":
-        """Returns the fields of the object in the field; None where there is none."""
+        """Returns the fields of the object in the field; None if there is none."""
         value = self.get(name)
         if value is None:
             return None

@@ -18,7 +18,7 @@ def find_conversion(typename: str) -> Conversion | None:
 
 
 def find_export(kind: type) -> Export | None:
-    """Returns the export of a class, or of a base class whose forward it uses; None where there is none."""
+    """Returns the export of a class, or of a base class whose forward it uses; None if there is none."""
     for base in kind.__mro__:
         if base in EXPORTS and getattr(kind, "forward", None) is getattr(base, "forward", None):
             return EXPORTS[base]

@@ -49,7 +49,7 @@ class Artist:
     def _draw(
         self, number: int, path: str, kind: str, width: float, height: float, settings: str, *content: str
     ) -> bool:
-        """Has a figure drawn into a file; returns False where its content is needed, too.
+        """Has a figure drawn into a file; returns False if its content is needed, too.
 
         ``settings`` are JSON; ``content``, where it is new, is JSON and the bytes of its arrays. Raises
         ValueError without matplotlib.

@@ -10,14 +10,14 @@ from lua_compat.beside.process import QUIETLY, start_beside
 
 
 class Connection:
-    """A process that draws, and the socket to it. Raises OSError where no process can be made."""
+    """A process that draws, and the socket to it. Raises OSError if no process can be made."""
 
     def __init__(self) -> None:
         self.process, self._socket = start_beside("lua_compat.drawing.__main__", "main")
         self._answers = self._socket.makefile("rb")
 
     def send(self, message: dict[str, Any], parts: Sequence[bytes]) -> None:
-        """Sends a message whole. Raises OSError where the process has ended."""
+        """Sends a message whole. Raises OSError if the process has ended."""
         self._socket.sendall(packed(message, parts), QUIETLY)
 
     def wait_for_answer(self, number: int) -> bool:

@@ -46,13 +46,13 @@ class Waiting(Generic[Picture]):
             self._wanted -= files
 
     def end(self) -> None:
-        """Notes that nothing will be added any more."""
+        """Notes that nothing will be added any longer."""
         with self._changed:
             self._ended = True
             self._changed.notify_all()
 
     def draw_next(self, draw: Callable[[str, Picture], None]) -> bool:
-        """Waits for a picture whose time has come and draws it; returns False where there are no more."""
+        """Waits for a picture whose time has come and draws it; returns False if there are no more."""
         with self._changed:
             while (path := self._due()) is None:
                 if self._ended and not self._latest:

@@ -5,7 +5,7 @@ from convnet_benchmarks.nets.heap import free_and_used, return_free_memory
 __all__ = ["trim_heap"]
 SANDBOXED = __all__
 
-# Memory that is used again costs nothing; what the system gives anew, it clears first.
+# Memory that is used again costs nothing; what the system gives again, it clears first.
 _KEPT_FREE = 256 << 20
 
 

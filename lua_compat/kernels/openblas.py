@@ -139,7 +139,7 @@ def _places(*tensors: "Tensor") -> list[ctypes.c_void_p]:
 
 def _seen(rows: int, row: int, columns: int, column: int) -> tuple[bytes, int] | None:
     """Returns how the routine, for which columns lie one after the other, sees the transposed matrix, and
-    the step to its next column; None where elements lie apart in both directions."""
+    the step to its next column; None if elements lie apart in both directions."""
     if column == 1 and row >= columns:
         return b"n", row
     if row == 1 and column >= rows:
@@ -173,6 +173,6 @@ def _load() -> tuple[str, str, ctypes.CDLL] | None:
 
 @cache
 def _routine(name: str) -> Any:
-    """Returns BLAS's routine of a name; None where there is none."""
+    """Returns BLAS's routine of a name; None if there is none."""
     loaded = _load()
     return getattr(loaded[2], f"{loaded[1]}{name}_64_", None) if loaded else None

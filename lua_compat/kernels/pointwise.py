@@ -294,7 +294,7 @@ def scalar_pow(out: Tensor, value: Number, t: Tensor) -> None:
 
 
 def compare(out: Tensor, t: Tensor, s: Tensor, name: str) -> None:
-    """Sets out to 1 where t name s, else 0; ``name`` is lt, le, gt, ge, eq or ne."""
+    """Sets out to 1 if t name s, else 0; ``name`` is lt, le, gt, ge, eq or ne."""
     out.copy_(getattr(torch, name)(t, s))
 
 

@@ -106,7 +106,7 @@ def terminal_columns() -> int:
 
 
 def path_kind(path: str) -> str | None:
-    """Returns 'file', 'directory', or None where there is nothing."""
+    """Returns 'file', 'directory', or None if there is nothing."""
     if os.path.isdir(from_lua(path)):
         return "directory"
     return "file" if os.path.exists(from_lua(path)) else None

@@ -8,7 +8,7 @@ import torch
 from convnet_benchmarks.nets.engine import QUICK, Memory, Tuner, cache_file
 
 # Runs after which candidates are timed, which takes as long as about so many runs: a script that runs a net
-# once or twice never waits for it, and one that goes on waits no longer than it has worked.
+# once or twice never waits for it, and one that continues waits no longer than it has worked.
 _RUNS_BEFORE_TIMING = 10
 
 

@@ -66,7 +66,7 @@ class Link:
         self._unused.append(number)
 
     def seed(self) -> int:
-        """Returns a number of PyTorch's generator, from which Lua's goes on."""
+        """Returns a number of PyTorch's generator, from which Lua's continues."""
         return int(torch.randint(_MOST_SEED, ()))
 
     # Values to Lua

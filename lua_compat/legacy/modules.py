@@ -143,7 +143,7 @@ class Module(Object):
             module.train = False
 
     def parameters(self) -> Any:
-        """Returns the parameters and their gradients, two lists; None where there are none."""
+        """Returns the parameters and their gradients, two lists; None if there are none."""
         if "modules" in self.__dict__:
             found = [pair for module in self.modules if (pair := module.parameters())]
             weights = [weight for pair in found for weight in pair[0]]

@@ -23,7 +23,7 @@ class T7ReaderException(Exception):
 
 
 class hashable_uniq_dict(dict):
-    """A Lua table: a dict whose entries are attributes, too (None where there is none); equal to itself."""
+    """A Lua table: a dict whose entries are attributes, too (None if there is none); equal to itself."""
 
     def __hash__(self) -> int:  # type: ignore[override]
         return id(self)

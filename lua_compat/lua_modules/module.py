@@ -35,8 +35,8 @@ class LuaModule(nn.Module):
         self._state = state
         self._mode: bool | None = None  # None: as the file says
         self._load(data, given)
-        # What a class keeps from one call to the next is not told from what it leaves behind: the names are
-        # those that it had in the file.
+        # The state that a class keeps between calls looks like what it leaves behind: the names are those it
+        # had in the file.
         self._kept = frozenset(self._state.ask("state", self._number)[0].split("\n"))
 
     def _load(self, data: bytes, given: Callable[[str], nn.Parameter | None]) -> None:
@@ -69,7 +69,7 @@ class LuaModule(nn.Module):
         return names.split(), [from_lua(self._state.tensor(handle)) for handle in handles]
 
     def _share_parameters(self) -> None:
-        """Lets Lua's tensors use the parameters' memory, where that is not so (yet, or any more)."""
+        """Lets Lua's tensors use the parameters' memory, where that is not so (yet, or any longer)."""
         for place, parameter in enumerate(self._own_parameters()):
             memory = (parameter.data_ptr(), parameter.shape, parameter.stride(), parameter.dtype)
             if parameter.is_meta or (place < len(self._bound) and self._bound[place] == memory):
@@ -168,7 +168,7 @@ class _Call:
         self.of_shapes = False  # its tensors are on the device meta
 
     def fitted(self, gradient: Any, input: Tensor) -> Tensor | None:
-        """Returns the gradient of an input in its shape; None where Lua gives none."""
+        """Returns the gradient of an input in its shape; None if Lua gives none."""
         if not isinstance(gradient, Tensor) or not gradient.numel() or not input.is_floating_point():
             return None
         if gradient.numel() != input.numel():
@@ -181,7 +181,7 @@ class _Call:
 
 
 def _beside(places: Any, value: Any) -> Iterator[tuple[int, Any]]:
-    """Yields every number in a list of lists with what is at its place in ``value``, None where nothing
+    """Yields every number in a list of lists with what is at its place in ``value``, None if nothing
     is."""
     if isinstance(places, int):
         yield places, value

@@ -80,7 +80,7 @@ class LuaState:
         return text.encode("latin-1")
 
     def manual_seed(self, seed: int) -> None:
-        """Starts the generator of Lua's random numbers anew, as torch.manualSeed does there."""
+        """Starts the generator of Lua's random numbers again, as torch.manualSeed does there."""
         self.ask("seed", seed)
 
     def _started(self) -> Runtime:

@@ -244,7 +244,7 @@ class Cuda:
         self._stream = int(number)
 
     def _stream_of(self, number: float, device: float | None = None) -> Any:
-        """Returns a stream, of the current device if none is named; None where there is no GPU."""
+        """Returns a stream, of the current device if none is named; None if there is no GPU."""
         place = self._checked(device), int(number)
         if not 0 <= place[1] <= self._stream_count:
             raise RuntimeError(f"stream {place[1]} is not one of 0 to {self._stream_count}")

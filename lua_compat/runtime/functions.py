@@ -75,7 +75,7 @@ class Functions:
         self._found: dict[str, Function | None] = {}
 
     def find(self, name: str) -> tuple[Function | None, bool]:
-        """Returns the function of a name, None where there is none, and whether PyTorch is loaded."""
+        """Returns the function of a name, None if there is none, and whether PyTorch is loaded."""
         if name not in self._found:
             with self._pytorch.loading():
                 self._found[name] = self._find(name)

@@ -1,7 +1,7 @@
 """``th --same-order``: ``pairs`` goes through string keys in the same order in every run of a script.
 
 LuaJIT orders the string keys of a table by numbers that begin at random: it draws them when a state is made,
-and goes on from there whenever compiled code wants memory near its own. In Torch7's LuaJIT they did not, and
+and goes on whenever compiled code wants memory near its own. In Torch7's LuaJIT they did not, and
 scripts depend on it (vocabularies, the initialisation of a table of modules). There is no switch for it, but
 the same order comes out where both beginnings are the same:
 
@@ -69,7 +69,7 @@ def _slot_offset(library: bytes, function: bytes) -> int | None:
 
 @functools.cache
 def _slot(library: Path) -> int | None:
-    """Returns the address of the loaded library's slot for ``syscall``; None where it cannot be written."""
+    """Returns the address of the loaded library's slot for ``syscall``; None if it cannot be written."""
     try:
         offset = _slot_offset(library.read_bytes(), b"syscall")
         mappings = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace").splitlines()

@@ -5,7 +5,7 @@ import ctypes
 import mmap
 from operator import itemgetter
 
-# What the system gives anew it clears first, page by page: as much of what was given back is kept as a full
+# What the system gives again it clears first, page by page: as much of what was given back is kept as a full
 # collection of a script's garbage finds (lua_compat/lua/torch/core/collection.lua).
 MOST_SPARE = 128 << 20
 

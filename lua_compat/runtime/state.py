@@ -119,7 +119,7 @@ class Runtime:
             table(dict(enumerate(map(to_lua, [program, *args])))),
             way,
         )
-        if sandboxed:  # nothing can be loaded any more once a script runs
+        if sandboxed:  # nothing can be loaded any longer once a script runs
             self._call("find_all", table(functions.names()))
         self._call("start", sandboxed)
 
@@ -156,7 +156,7 @@ class Runtime:
         """Runs Lua source; returns its exit code and the table {n=, values...} it returned, as the bytes of a
         .t7.
 
-        None where it ended by ``os.exit``. Raises LuaError.
+        None if it ended by ``os.exit``. Raises LuaError.
         """
         exit_code = self._call("keep_result", code, name)
         result = self._run("result")
@@ -224,7 +224,7 @@ class Runtime:
         self._flush()
 
     def loop_stopper(self) -> LoopStopper | None:
-        """Returns what stops typed code that does not come back to Python; None where LuaJIT hides it."""
+        """Returns what stops typed code that does not come back to Python; None if LuaJIT hides it."""
         try:
             return LoopStopper(luajit21.__file__, int(self._run("state_address"), 0))
         except (AttributeError, OSError, TypeError, ValueError):
@@ -241,7 +241,7 @@ class Runtime:
         return None
 
     def is_whole(self, text: str) -> bool:
-        """Returns whether a typed text is complete; False where more of it has to come."""
+        """Returns whether a typed text is complete; False if more of it has to come."""
         return bool(self._run("is_whole", to_lua(text)))
 
     def complete(self, word: str) -> list[str]:

@@ -139,7 +139,7 @@ class Queue(MeetingPoint):
             return item
 
     def close(self) -> None:
-        """Drops what is there, and what comes; nobody waits any more."""
+        """Drops what is there, and what comes; nobody waits any longer."""
         with self._changed:
             self._closed = True
             self._items.clear()

@@ -26,7 +26,7 @@ class TrustedFiles:
         self._written.add(Path(os.path.realpath(from_lua(path))))
 
     def why_not(self, path: str | None) -> str | None:
-        """Returns why no functions are made from a file, None where they are; no path: it is no file."""
+        """Returns why no functions are made from a file, None if they are; no path: it is no file."""
         if self._all:
             return None
         if path is None:

@@ -24,7 +24,7 @@ class _Ruleset(ctypes.Structure):
 
 
 def version() -> int:
-    """Returns the version of the kernel's Landlock, 0 where it has none or does not let us."""
+    """Returns the version of the kernel's Landlock, 0 if it has none or does not let us."""
     if not is_known():
         return 0
     try:

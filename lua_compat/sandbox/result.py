@@ -26,7 +26,7 @@ class Outcome:
 
     ``exit_code``: the script's, 1 after an error it did not catch, STOPPED where a limit ended it.
     ``message``: the error or the limit, empty otherwise. ``values``: what the script returned, as
-    ``lua_compat.t7`` reads it (numbers, strings, LuaTable, Tensor, ...); None where it returned nothing.
+    ``lua_compat.t7`` reads it (numbers, strings, LuaTable, Tensor, ...); None if it returned nothing.
     ``layers``: what held the script (``lua_compat.sandbox.layers``); none where it did not begin.
     """
 

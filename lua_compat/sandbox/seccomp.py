@@ -27,7 +27,7 @@ _ALL_THREADS = 1  # SECCOMP_FILTER_FLAG_TSYNC
 _PR_SET_SECCOMP, _MODE_FILTER = 22, 2
 _ENOSYS, _EPERM, _EFAULT = 38, 1, 14
 
-# The flags with which the C libraries start a thread; musl adds the last, which does nothing any more.
+# The flags with which the C libraries start a thread; musl adds the last, which does nothing any longer.
 _NEW_THREAD = 0x3D0F00
 _CLONE_DETACHED = 0x400000
 

@@ -66,7 +66,7 @@ def is_known() -> bool:
 
 
 def number_of(name: str, machine: str) -> int:
-    """Returns the number of a call, -1 where the machine has none. Raises KeyError for an unknown machine."""
+    """Returns the number of a call, -1 if the machine has none. Raises KeyError for an unknown machine."""
     return _NUMBERS[name][_MACHINES[machine]]
 
 

@@ -9,7 +9,7 @@ import json
 import os
 import signal
 import sys
-import traceback  # noqa: F401  (the interpreter needs it to report an error, and cannot load it any more then)
+import traceback  # noqa: F401  (the interpreter needs it to report an error, and cannot load it any longer then)
 from pathlib import Path
 
 import lua_compat

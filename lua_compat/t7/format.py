@@ -31,7 +31,7 @@ _OTHER_FORMATS = {
 class FileFormat:
     """The format found in a file.
 
-    ``byte_order``: None in ascii. ``long_size``: bytes of a long, None where the file holds none (no tensor,
+    ``byte_order``: None in ascii. ``long_size``: bytes of a long, None if the file holds none (no tensor,
     storage or tds container) or is ascii.
     """
 

@@ -294,7 +294,7 @@ def _describe_elements(array: np.ndarray, show: bool = True) -> tuple[str, dict[
 
 
 def unread_note(reader: Reader) -> str | None:
-    """Returns a line on what follows the last object that was read; None where nothing does."""
+    """Returns a line on what follows the last object that was read; None if nothing does."""
     if not reader.unread:
         return None
     end = reader.position

@@ -56,7 +56,7 @@ def read_scalar_entries(cursor: BinaryCursor, table: LuaTable, count: int) -> tu
 def _put(cursor: BinaryCursor, table: LuaTable, entries: DeferredEntries) -> None:
     if cursor.descriptor is None:
         table.defer(entries)
-    else:  # what is read must not depend on the file any more
+    else:  # what is read must not depend on the file any longer
         table.add_entries(*entries.decode())
 
 

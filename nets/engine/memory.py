@@ -42,7 +42,7 @@ def huge_page_policy() -> str:
 
 
 def _huge_page_bytes(count: int) -> Tensor | None:
-    """Returns ``count`` untouched bytes, zeros, on a mapping advised for huge pages; None where there are
+    """Returns ``count`` untouched bytes, zeros, on a mapping advised for huge pages; None if there are
     none."""
     if not hasattr(mmap, "MADV_HUGEPAGE") or huge_page_policy() in ("never", "unknown"):
         return None

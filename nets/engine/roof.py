@@ -35,7 +35,7 @@ def shares_of_roof(steps: dict[str, Sequence[Step]], roof: Roof) -> Shares:
 
     That is the least time its work could take over the best time it took. The work of a phase is the
     multiply-adds of the direct algorithm, or the bytes of inputs, parameters and output, whichever would take
-    longer. So the part is above 1 where an algorithm needs fewer multiplications, or where what it reads is
+    longer. So the part is above 1 if an algorithm needs fewer multiplications, or where what it reads is
     in a cache. There is none for what runs in no time because its result lies where its input does.
     """
     best: dict[tuple[int, str], float] = {}

@@ -10,7 +10,7 @@ from torch import Tensor
 
 PIECE_BYTES = 8 << 20  # scratch of one piece of work: small enough to stay in a shared last-level cache
 _COLUMN_BYTES = 2 << 20  # of im2col's columns: small enough to stay in cache
-# Where columns come in fresh memory: the C library keeps so much, more it maps anew each time, page by page.
+# Where columns come in fresh memory: the C library keeps so much, more it maps again each time, page by page.
 _FRESH_COLUMN_BYTES = 16 << 20
 _POSITIONS = 768  # at least, in a matrix product of columns: fewer would move a large weight too often
 
@@ -21,7 +21,7 @@ Pair = tuple[int, int]
 def check_windows(
     size: Pair, results: Pair, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair = (1, 1)
 ) -> None:
-    """Raises ValueError where windows over images of ``size`` do not make so many ``results``: compiled code
+    """Raises ValueError if windows over images of ``size`` do not make so many ``results``: compiled code
     goes by these numbers."""
     for extent, made, taps, step, around, apart in zip(
         size, results, kernel, stride, padding, dilation, strict=True

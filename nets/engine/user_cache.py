@@ -108,7 +108,7 @@ def _only_ours(folder: Path) -> bool:
 
 
 def _keeps(place: Path) -> bool:
-    """Returns whether others can neither replace nor add to what is in a folder; True where there is none."""
+    """Returns whether others can neither replace nor add to what is in a folder; True if there is none."""
     try:
         found = place.stat()
     except FileNotFoundError:

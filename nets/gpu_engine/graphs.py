@@ -12,7 +12,7 @@ _WARM_PASSES = 2  # what is made or chosen in the first passes must be there bef
 class GraphPhases:
     """Replays the phases of ``phases``, captured for inputs of ``input``'s shape.
 
-    The passes that this takes leave gradients and running statistics. Raises RuntimeError where the phases do
+    The passes that this takes leave gradients and running statistics. Raises RuntimeError if the phases do
     something that cannot be captured.
     """
 

@@ -138,7 +138,7 @@ class Generator:
         return (logarithms / math.log(p)).astype(np.int64) + 1
 
     def bernoulli(self, size: int, p: float | Float64Array = 0.5) -> NDArray[np.int64]:
-        """Draws ``torch.bernoulli(p)``: 1 where u <= p; ``p`` may be one probability per value."""
+        """Draws ``torch.bernoulli(p)``: 1 if u <= p; ``p`` may be one probability per value."""
         in_range = np.logical_and(np.greater_equal(p, 0), np.less_equal(p, 1)).all()
         _require(bool(in_range), "bernoulli", "must be >= 0 and <= 1")
         return (self.uniform(size) <= p).astype(np.int64)

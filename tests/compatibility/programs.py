@@ -26,7 +26,7 @@ _NO_PROBLEM = ("stack traceback", "\t", "th: --cpu-as-cuda: the CPU stands in")
 
 @dataclass(frozen=True)
 class Outcome:
-    """``problem``: the first line that says what went wrong; empty where nothing did.
+    """``problem``: the first line that says what went wrong; empty if nothing did.
 
     ``seconds``: by the clock on the wall; ``user_seconds``: of processor time.
     """

@@ -17,7 +17,7 @@ class Recorded:
         return cls(json.loads(file.read_text(encoding="utf-8")) if file.exists() else {})
 
     def numbers(self, repository: str, command: str) -> list[str] | None:
-        """Returns what Torch7 printed; None where it has not been recorded."""
+        """Returns what Torch7 printed; None if it has not been recorded."""
         return self._numbers.get(repository, {}).get(command)
 
     def keep(self, repository: str, command: str, numbers: list[str]) -> None:

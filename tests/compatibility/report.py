@@ -127,7 +127,7 @@ def _continued(entry: dict[str, Any]) -> str:
 
 
 def _checkpoints(results: Sequence[Result]) -> str:
-    """Returns the section on checkpoints; nothing where none was compared."""
+    """Returns the section on checkpoints; nothing if none was compared."""
     compared = [result for result in results if result.checkpoints]
     if not compared:
         return ""

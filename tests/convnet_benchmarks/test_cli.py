@@ -230,7 +230,7 @@ def test_a_defect_of_ours_is_not_hidden() -> None:
         ),
         (
             ["flops", "--slope-layer", "99"],
-            "option --slope-layer: is of --parts slope and counters; give one",
+            "option --slope-layer: needs --parts slope or counters",
         ),
         (
             ["flops", "--parts", "slope", "--slope-layer", "99"],

@@ -2,7 +2,7 @@
 
 With the package atheris (pip install '.[fuzz]') coverage guides it: what reaches new code is changed further,
 and kept in ``--corpus``. Without it, or with ``--blind``, cases are changed good files, each found again by
-``--seed`` and ``--first``; ``--counts FILE`` keeps how many have been run, and goes on from there. Ends at
+``--seed`` and ``--first``; ``--counts FILE`` keeps how many have been run, and continues from there. Ends at
 the first defect, with its bytes in the file ``fuzz-TARGET.crash``.
 """
 
@@ -108,7 +108,7 @@ def _say(name: str, outcomes: collections.Counter[str], seconds: float) -> None:
 
 
 def main() -> int:
-    """Runs the command; returns 1 where a defect was found."""
+    """Runs the command; returns 1 if a defect was found."""
     as_written = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=as_written)
     parser.add_argument("target", choices=NAMES)

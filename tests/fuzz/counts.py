@@ -1,4 +1,4 @@
-"""How far campaigns have come, in a file: each goes on where it was stopped."""
+"""How far campaigns have come, in a file: each continues where it was stopped."""
 
 import json
 from collections.abc import Mapping

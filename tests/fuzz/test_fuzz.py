@@ -1,4 +1,4 @@
-"""A bounded part of the fuzzing, the same cases each time: ``python -m tests.fuzz`` goes on from here."""
+"""A bounded part of the fuzzing, the same cases each time: ``python -m tests.fuzz`` continues from here."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Some of the random programs, the same each time: ``python -m tests.fuzz.programs`` goes on from here."""
+"""Some of the random programs, the same each time: ``python -m tests.fuzz.programs`` continues from here."""
 
 import pytest
 

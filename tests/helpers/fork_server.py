@@ -47,7 +47,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal ends the tests, and those this
     _preload()
     if sys.dont_write_bytecode and "XDG_CACHE_HOME" in os.environ:
-        # The checkout stays clean, and yet not every program compiles the project's modules anew.
+        # The checkout stays clean, and yet not every program compiles the project's modules again.
         sys.dont_write_bytecode = False
         sys.pycache_prefix = os.path.join(os.environ["XDG_CACHE_HOME"], "bytecode")
     gc.freeze()  # so that collections in forks leave the shared pages alone
@@ -115,7 +115,7 @@ def _close_all(waiting: selectors.BaseSelector) -> None:
 def _report(program: int, end: int, reply: int) -> None:
     """Writes the exit code of a program that has ended."""
     _, status = os.waitpid(program, 0)
-    with contextlib.suppress(BrokenPipeError):  # nobody waits for it any more
+    with contextlib.suppress(BrokenPipeError):  # nobody waits for it any longer
         os.write(reply, b"%d\n" % os.waitstatus_to_exitcode(status))
     os.close(end)
     os.close(reply)

@@ -137,7 +137,7 @@ def relative_error(found: Tensor | None, exact: Tensor | None) -> float:
 
 
 def check_phases(module: nn.Module, input: Tensor) -> None:
-    """The three phases against one backward pass, in training mode (dropout, which draws anew, is off)."""
+    """The three phases against one backward pass, in training mode (dropout, which draws again, is off)."""
     for child in module.modules():
         if isinstance(child, nn.Dropout):
             child.p = 0.0

@@ -14,5 +14,5 @@ PARTS: dict[str, Part] = {
 }
 # What runs where no part is named: what else there is measures a choice of their steps, or takes another way.
 ALL = ("1", "2", "3", "4")
-# Seconds that a part may take, where they are not told.
+# Seconds that a part may take, where they are not reported.
 SECONDS = {"first": 350.0, "tune": 230.0, "rest": 470.0}

@@ -42,7 +42,7 @@ def answer(
 ) -> None:
     """Appends the outputs of ``module`` to ``answers``, batch by batch: (examples, classes), float32, CPU.
 
-    Raises UserError where the variant cannot run the net.
+    Raises UserError if the variant cannot run the net.
     """
     import torch
 

@@ -23,7 +23,7 @@ class Examples:
 
 
 def check_labels(examples: Examples, outputs: int) -> None:
-    """Raises UserError where a label has no output of the net."""
+    """Raises UserError if a label has no output of the net."""
     for name, label in zip(examples.names, examples.labels, strict=True):
         if label >= outputs:
             raise UserError(f"{name}: label {label}, but the net has outputs 0 to {outputs - 1} only")

@@ -59,7 +59,7 @@ def parser(program: str) -> argparse.ArgumentParser:
         "nets are kept in the file of --points, and the same command continues.\n\n"
         f"A variant is {variants.FORM}; the backends:\n"
         f"{described}\n  {'bf16':20}short for stock:bfloat16\n\n"
-        "MKL is part of PyTorch and cannot be left out: no-onednn is what MKL alone does. Variables reach\n"
+        "MKL is part of PyTorch and cannot be turned off: no-onednn is what MKL alone does. Variables reach\n"
         "what a library lets them choose, such as ONEDNN_MAX_CPU_ISA=AVX2, KMP_AFFINITY=...",
         EXAMPLES,
     )
@@ -84,7 +84,7 @@ def parser(program: str) -> argparse.ArgumentParser:
     study.add_input_size(what)
     what.add_argument("--seed", type=types.seed, default=1, metavar="N", help="[1]")
     what.add_argument(
-        "--published", action="store_true", help="MXNet's published numbers for these nets, beside ours"
+        "--published", action="store_true", help="also show MXNet's published numbers for these nets"
     )
     what.add_argument(
         "--accuracy",

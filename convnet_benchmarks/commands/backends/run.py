@@ -212,7 +212,7 @@ def output_difference(
     """Returns the largest ``absolute`` difference of two outputs; ``relative`` to the largest of
     ``expected``.
 
-    None where the outputs differ in their shapes (a detector's number of boxes) or are not finite.
+    None if the outputs differ in their shapes (a detector's number of boxes) or are not finite.
     """
     nothing: dict[str, float | None] = {"absolute": None, "relative": None}
     if [array.shape for array in expected] != [array.shape for array in found]:

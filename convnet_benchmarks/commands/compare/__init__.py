@@ -33,7 +33,7 @@ the Lua scripts, in any mixture. Speeds get a verdict from the 95 % intervals of
   SAME            they lie within --margin of each other
   UNSURE          they overlap, there are fewer than {FEWEST_FOR_A_VERDICT} samples, or the slower one is
                   marked noisy (measure it with --processes 8)
-  OLD IS SLOWER, OLD IS FASTER   a number without statistics, as in a legacy log, lies outside of the other
+  OLD IS SLOWER, OLD IS FASTER   a number without statistics, as in a legacy log, lies outside the other
                   file's interval
 
 Of a log of several runs (a README, as pasted) those are compared that were started with the same options.
@@ -75,7 +75,7 @@ def main(arguments: Sequence[str], program: str) -> int:
         type=_from_zero,
         default=0.0,
         metavar="PERCENT",
-        help=f"exit code {EXIT_SLOWER} only where something SLOWER takes more than PERCENT longer [0]",
+        help=f"exit code {EXIT_SLOWER} only if something SLOWER takes more than PERCENT longer [0]",
     )
     parser.add_argument(
         "--fail-unsure",

@@ -12,7 +12,7 @@ def exit_code(ratios: Sequence[Ratio], fail_slower: float, fail_unsure: bool) ->
     """Returns the exit code. ``fail_slower``: how many per cent longer a thing that is SLOWER may take.
 
     ``fail_unsure``: what is UNSURE counts, too, unless its bounds say that it does not take so much longer.
-    Numbers without statistics decide nothing where others have them.
+    Numbers without statistics decide nothing if others have them.
     """
     least = 1 / (1 + fail_slower / 100)
     if any(_is_slower(one) and one.value is not None and one.value < least for one in ratios):

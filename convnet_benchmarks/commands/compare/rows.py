@@ -13,7 +13,7 @@ Key = tuple[object, ...]
 
 @dataclass(frozen=True)
 class ComparedRow:
-    """One thing measured. ``values``: by file, None where it lacks it. ``ratios``: of the second file on."""
+    """One thing measured. ``values``: by file, None if it lacks it. ``ratios``: of the second file on."""
 
     values: tuple[Measurement | None, ...]
     ratios: tuple[Ratio | None, ...]

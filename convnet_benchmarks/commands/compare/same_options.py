@@ -12,7 +12,7 @@ from convnet_benchmarks.results.load import ResultFile
 def with_same_options(files: Sequence[ResultFile]) -> list[ResultFile]:
     """Returns the files; one of several runs keeps those that the other files' runs are pairs of.
 
-    Raises UserError where there is none, or a file of one run has another work than the first one's.
+    Raises UserError if there is none, or a file of one run has another work than the first one's.
     """
     kept = [_chosen(file, [other for other in files if other is not file], files) for file in files]
     first = kept[0]

@@ -33,7 +33,7 @@ Compares two results, A being the reference:
   two benchmark runs (a legacy log, or the --json of benchmark.py), label by label;
   a Lua script (--lua), run by our th: with A, against the file that it wrote under Torch7; without A, the net
   that it defines against the Python net of the same name, from one seed;
-  a Torch7 model, whatever its file ends in, with the input and output recorded beside it (fields net, input,
+  a Torch7 model, in a file of any name, with its recorded input and output (fields net, input,
   output of one file, or B holding input and output): the model is converted to PyTorch and run. Lua files
   that declare classes of it follow a plus: model.t7+util/OneHot.lua.
 
@@ -43,7 +43,7 @@ _EXAMPLES = (
     "titan_2015.log result.json           an old log and a new run",
     "dump.t7 ours.npz                     tensor by tensor",
     "--lua net.lua --net alexnet_owt      a Lua net and ours, from one seed",
-    "model.t7                             a model with the input and output recorded beside it",
+    "model.t7                             a model with its recorded input and output",
 )
 
 
@@ -140,7 +140,7 @@ def _compare(options: argparse.Namespace) -> "Report":
     if lua_files:
         report = _compare_model(options, model, lua_files)
         if report is None:
-            raise UserError(f"{model}: holds no model with its input and output, which Lua files are for")
+            raise UserError(f"{model}: holds no model with its input and output, so Lua files do not apply")
         return report
     if options.b is None and not _is_result_file(options.a):
         raise UserError("B is missing: a log is compared with another log or with a run's JSON")
@@ -175,7 +175,7 @@ def _is_result_file(path: str) -> bool:
 
 
 def _compare_model(options: argparse.Namespace, model: str, lua_files: Sequence[str]) -> "Report | None":
-    """Returns None where A holds no model, or neither A nor B the input and output of one."""
+    """Returns None if A holds no model, or neither A nor B the input and output of one."""
     from convnet_benchmarks.commands.crosscheck.model import RELATIVE_TOLERANCES, compare_model, find_recorded
     from convnet_benchmarks.commands.crosscheck.tensors import Tolerance
     from convnet_benchmarks.commands.crosscheck.tree import load_results

@@ -6,7 +6,7 @@ _ALL_EXACT = 2**53  # up to here a double holds every whole number
 
 
 def exact_type(numbers: list[int]) -> type[np.float64 | np.int64 | np.uint64] | None:
-    """Returns a number type that rounds none of ``numbers``, None where there is none."""
+    """Returns a number type that rounds none of ``numbers``, None if there is none."""
     least, most = min(numbers), max(numbers)
     if max(-least, most) < _ALL_EXACT:
         return np.float64

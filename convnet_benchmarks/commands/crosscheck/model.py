@@ -1,4 +1,4 @@
-"""A Torch7 model converted to PyTorch, run on the input recorded beside it, against the recorded output."""
+"""A Torch7 model converted to PyTorch, run on its recorded input, against the recorded output."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class Recorded:
 
 
 def find_recorded(value: Any, other: ResultTree | None) -> Recorded | None:
-    """Returns the model in ``value`` with its input and output, found beside it or in ``other``; None
+    """Returns the model in ``value`` with its input and output, found next to it or in ``other``; None
     without.
 
     Two files that both hold an input and output are no model and its record, but two records.

@@ -21,7 +21,7 @@ _LAYER = re.compile(r"(?:\w+\.)?(\w+)(.*)", re.DOTALL)
 
 @dataclass(frozen=True)
 class LabelComparison:
-    """One label: milliseconds in A and in B, None where one of them has not printed it, and their ratio."""
+    """One label: milliseconds in A and in B, None if one of them has not printed it, and their ratio."""
 
     label: str
     a: float | None
@@ -52,8 +52,8 @@ class RunComparison:
     title: str
     unit: str
     labels: tuple[LabelComparison, ...]
-    model: ModelComparison | None  # None where one of them printed no model
-    problems: tuple[str, ...]  # why A and B do not agree; empty where they do
+    model: ModelComparison | None  # None if one of them printed no model
+    problems: tuple[str, ...]  # why A and B do not agree; empty if they do
     notes: tuple[str, ...] = ()  # what differs, or could not be compared, without being wrong
 
     @property
@@ -70,7 +70,7 @@ def compare_logs(
     """Compares A's runs with their counterparts in B.
 
     Runs agree where B has every label of A (single passes aside) and the models' structure is the same; with
-    ``max_slowdown``, also no phase of B may take longer than that many times A's. Raises UserError where no
+    ``max_slowdown``, also no phase of B may take longer than that many times A's. Raises UserError if no
     run has a counterpart that did the same work; ``names`` are the files'.
     """
     pairs = _pairs(a, b)
@@ -201,7 +201,7 @@ def _pairs(a: Sequence[LoggedRun], b: Sequence[LoggedRun]) -> list[tuple[LoggedR
 
 
 def _by_options(a: LoggedRun, b: LoggedRun) -> int | None:
-    """Returns how many options differ; None where the runs are no pair, or do not say how they began."""
+    """Returns how many options differ; None if the runs are no pair, or do not say how they began."""
     return distance(a.setup, b.setup) if a.setup and b.setup else None
 
 

@@ -46,7 +46,7 @@ class Tolerance:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One path of two files. Shapes are None for texts and booleans; errors None where they have no meaning
+    """One path of two files. Shapes are None for texts and booleans; errors None if they have no meaning
     (other shapes, texts). ``first_difference``: 0-based index, row by row."""
 
     path: str
@@ -141,7 +141,7 @@ def _compare_arrays(
 
 
 def absolute_error(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Returns |a - b| by element; 0 where both are NaN or the same infinity, infinite where only one is."""
+    """Returns |a - b| by element; 0 if both are NaN or the same infinity, infinite where only one is."""
     with np.errstate(invalid="ignore", over="ignore"):
         error = np.abs(a - b).astype(np.float64)
     same = (a == b) | (np.isnan(a) & np.isnan(b))

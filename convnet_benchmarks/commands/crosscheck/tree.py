@@ -122,7 +122,7 @@ class _UncomparableError(Exception):
 def _leaf(item: Any) -> Entry | None:
     if isinstance(item, np.ndarray) and item.dtype.kind in _TEXT_KINDS:
         if item.dtype.kind == "U" and not _is_unicode(item):
-            raise _UncomparableError("holds a text with what is no character; accepted: Unicode")
+            raise _UncomparableError("holds a text that is not valid Unicode; accepted: Unicode")
         if item.ndim:
             return None  # its texts are leaves
         item = item.item()

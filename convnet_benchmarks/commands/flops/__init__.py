@@ -31,7 +31,7 @@ def main(arguments: Sequence[str], program: str) -> int:
     if wrong:
         raise UserError(f"option --parts: {unknown('part', wrong[0], PARTS)}")
     if options.slope_layer is not None and not {"slope", "counters"} & set(options.parts):
-        raise UserError("option --slope-layer: is of --parts slope and counters; give one of them")
+        raise UserError("option --slope-layer: needs --parts slope or counters")
     find_net(vars(options))
     with open_output("flops", options) as output:
         from convnet_benchmarks.commands.flops.parts import Study

@@ -97,7 +97,7 @@ def _reason(message: str) -> str:
 
 
 def parse_report(text: str, events: Mapping[str, int]) -> float:
-    """Returns the operations in what ``perf stat -x ;`` wrote. Raises UserError where the counters do not
+    """Returns the operations in what ``perf stat -x ;`` wrote. Raises UserError if the counters do not
     count.
     """
     operations, seen = 0.0, 0

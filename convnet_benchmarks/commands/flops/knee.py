@@ -24,7 +24,7 @@ class Knee:
 
 
 def find_knee(curve: Sequence[tuple[int, float]]) -> Knee:
-    """Returns the knee of (batch, images per second), by rising batch. Raises ValueError where there is
+    """Returns the knee of (batch, images per second), by rising batch. Raises ValueError if there is
     no point.
     """
     largest = max(throughput for _, throughput in curve)

@@ -58,7 +58,7 @@ def _phases_table(phases: Mapping[str, tuple[int, Operations]], net: str, batch:
         difference = counted - formula.matrix
         table.rows.append([name, counted, formula.matrix, difference, formula.other, _share(formula)])
     if any(counted != formula.matrix for counted, formula in phases.values()):
-        table.notes.append("flop_counter leaves the groups of a convolution out of its weight's gradient")
+        table.notes.append("flop_counter ignores the groups of a convolution in the gradient of its weight")
     return table
 
 

@@ -43,7 +43,7 @@ def repeatable_layer(module: nn.Module, input: torch.Tensor, wanted: str | None)
     """Returns a convolution or Linear layer whose output has its input's shape, and its multiply-adds for
     a sample.
 
-    The one called ``wanted``, else the one with the most multiply-adds. Raises UserError where there is none.
+    The one called ``wanted``, else the one with the most multiply-adds. Raises UserError if there is none.
     """
     found: dict[str, int] = {}
     hooks = []

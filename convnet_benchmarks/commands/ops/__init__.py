@@ -94,14 +94,14 @@ def _parser(program: str) -> argparse.ArgumentParser:
         program,
         "Times a net by layer (inside whole passes of the net) and by PyTorch operator. Each of --runs runs\n"
         "is a process of its own; a run's figure is the median of its passes, the tables show the mean of\n"
-        "the runs. The time to set up the input is apart.",
+        "the runs. Setting up the input has its own table.",
         _EXAMPLES,
     )
     add_net_options(parser, default="recognize_digits")
     parser.add_argument(
         "--batch-sizes", type=sizes, default=_BATCHES, metavar="N,N", help="[1,2,8,32,64,128,256]"
     )
-    parser.add_argument("--devices", type=names, metavar="NAMES", help="cpu, cuda, cuda:N [what is there]")
+    parser.add_argument("--devices", type=names, metavar="NAMES", help="cpu, cuda, cuda:N [those available]")
     parser.add_argument(
         "--backend",
         default="stock",

@@ -25,7 +25,7 @@ def run(request: dict[str, Any]) -> list[dict[str, Any]]:
     ``setup_ms``: the input drawn and put on the device. ``layers``: path, kind and milliseconds. In mode
     ``training`` a layer's milliseconds are by phase, and so is ``total_ms``. ``conditions``: of the
     machine in the passes of ``total_ms``. ``operators``: PyTorch's
-    operators by name, with calls per pass and their own milliseconds. Raises UserError where the net
+    operators by name, with calls per pass and their own milliseconds. Raises UserError if the net
     does not run.
     """
     import torch

@@ -102,7 +102,7 @@ def _total_tables(mean: Sequence[Entry], runs: Sequence[Sequence[Entry]]) -> Ite
 
 
 def _used_rows(entries: Sequence[Entry]) -> list[Sequence[Cell]]:
-    """Returns what one device's passes took beside time: a row for each quantity that was counted."""
+    """Returns what one device's passes took besides time: a row for each quantity that was counted."""
     seen = [entry.get("conditions", {}) for entry in entries]
     busy = [one.get("busy_cores") for one in seen]
     rows = [["busy cores", *busy]] if any(busy) else []

@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from convnet_benchmarks.history import Source
     from convnet_benchmarks.tables import Table
 
-SUMMARY = "results as one HTML page of charts (and PNG), beside the published numbers"
+SUMMARY = "results as one HTML page of charts (and PNG), with the published numbers"
 
 _DESCRIPTION = """\
 Draws every chart that the files have data for: throughput and memory against batch size, the largest batch,
 throughput across hardware, accuracy against throughput, time by layer, roofline, and published numbers of
-2015 to 2018 beside new ones. The page loads nothing from anywhere. What is absent is named, with the command
-that makes its data. Needs bokeh, and --png matplotlib: pip install 'convnet-benchmarks[report]'."""
+2015 to 2018 next to new ones. The page loads nothing from anywhere. Missing charts are named, with the
+command that makes their data. Needs bokeh, and --png matplotlib: pip install 'convnet-benchmarks[report]'."""
 _EXAMPLES = (
     "sweep.jsonl --out report.html",
     "sweep.jsonl ops.json roofline.json alexnet.json titanx_2015.log --out report.html --png pictures",

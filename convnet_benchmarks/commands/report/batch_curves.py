@@ -19,7 +19,7 @@ _MOST_TICKS = 9
 
 
 def batch_curves(data: ReportData, quantity: str, text: str) -> Chart | None:
-    """Returns the chart of ``quantity`` over the batch sizes measured; None where there is none."""
+    """Returns the chart of ``quantity`` over the batch sizes measured; None if there is none."""
     found = [one for one in of_quantity(data.measured, quantity) if one.batch and one.value > 0]
     if not found:
         return None

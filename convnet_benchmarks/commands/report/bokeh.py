@@ -87,7 +87,7 @@ def _set_axis(axis: Any, ticks: Sequence[float], names: Sequence[str]) -> None:
         axis.ticker = FixedTicker(ticks=list(ticks))
     if names:
         axis.major_label_overrides = dict(zip(ticks, names, strict=True))
-        axis.major_label_orientation = 0.6  # radians: long names beside each other
+        axis.major_label_orientation = 0.6  # radians: long names next to each other
 
 
 def _draw_points(figure: "Figure", panel: Panel, styles: Mapping[str, Style]) -> "list[GlyphRenderer]":

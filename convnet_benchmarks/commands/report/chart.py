@@ -36,7 +36,7 @@ class Axis:
 class Mark:
     """One point or bar, at ``y`` over ``x``; a bar's or dot's value is its ``x``, and it has no ``y``.
 
-    ``name``: the bar's, or a text beside a point. ``low`` and ``high`` bound the value with 95 % confidence.
+    ``name``: the bar's, or a text next to a point. ``low`` and ``high`` bound the value with 95 % confidence.
     """
 
     x: float
@@ -115,7 +115,7 @@ def axis_ticks(axis: Axis, values: Sequence[float]) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class Name:
-    """A name written beside a point, to its right or ``to_the_left``."""
+    """A name written next to a point, to its right or ``to_the_left``."""
 
     mark: Mark
     to_the_left: bool
@@ -158,7 +158,7 @@ def _shares(values: Sequence[float], log: bool) -> list[float]:
 class Row:
     """Where a bar or dot is drawn: ``y`` in a panel whose rows are one high and counted from the top down.
 
-    ``name_y``: the middle of its name, which ``name_lines`` are; None where the bar before it has written it.
+    ``name_y``: the middle of its name, which ``name_lines`` are; None if the bar before it has written it.
     """
 
     mark: Mark

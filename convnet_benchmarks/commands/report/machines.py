@@ -20,7 +20,7 @@ def machines(files: Sequence[ResultFile]) -> list[str]:
 
 
 def recorded(file: ResultFile) -> Iterator[tuple[Mapping[str, Any], str]]:
-    """Yields the recorded environments with the time of each (ISO 8601), '' where it is not told."""
+    """Yields the recorded environments with the time of each (ISO 8601), '' if it is not reported."""
     for record in _records(file):
         for each in (record, *_inner(record, "results").values()):
             if isinstance(each, Mapping) and isinstance(each.get("environment"), Mapping):

@@ -25,7 +25,7 @@ _ROW_HEIGHT = 0.2  # inches
 
 
 def save_png(chart: Chart, title: str, path: str) -> None:
-    """Writes the chart to ``path``. Raises OSError where that is not possible."""
+    """Writes the chart to ``path``. Raises OSError if that is not possible."""
     drawn(chart, title).savefig(path)
 
 

@@ -32,7 +32,7 @@ class _Step:
 
 
 def chart(files: Sequence[ResultFile]) -> Chart | None:
-    """Returns a panel for each net; None where no measurement is in two files or more.
+    """Returns a panel for each net; None if no measurement is in two files or more.
 
     Raises UserError for fewer than two files.
     """

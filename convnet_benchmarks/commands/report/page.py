@@ -28,7 +28,7 @@ _LONG = 12
 
 @dataclass(frozen=True)
 class Section:
-    """One plot of the report; ``chart`` is None where its data is absent, and ``command`` makes that data."""
+    """One plot of the report; ``chart`` is None if its data is absent, and ``command`` makes that data."""
 
     name: str
     title: str

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-# Okabe and Ito, Color Universal Design (2008): told apart with any colour vision. Their yellow and black are
-# left out: one vanishes on white paper, the other on a dark screen.
+# Okabe and Ito, Color Universal Design (2008): distinct with any colour vision. Their yellow and black are
+# omitted: one vanishes on white paper, the other on a dark screen.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C8C8C")
 # Bokeh's name, Matplotlib's, and the character of the legend.
 _SHAPES = (

@@ -187,7 +187,7 @@ def _check(options: argparse.Namespace) -> None:
         if (missing := missing_package(backends.BACKENDS[name])) and not options.scheduler:
             raise UserError(f"option --backends: {missing}")
     if options.per_net and (options.scenario or not options.batch_sizes):
-        raise UserError("option --per-net: takes images/s at one batch size, without --scenario")
+        raise UserError("option --per-net: measures images/s at one batch size; omit --scenario")
     check_scenarios(options)
     if options.cold_cache and options.scenario:
         raise UserError(

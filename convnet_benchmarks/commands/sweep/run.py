@@ -53,7 +53,7 @@ class Task:
 
     @property
     def target(self) -> dict[str, Any]:
-        """Returns the field that a record under a load has beside kind and point."""
+        """Returns the field that a record under a load has besides kind and point."""
         return {"latency_target_ms": self.scenario.latency_target_ms} if self.scenario else {}
 
     @property

@@ -57,7 +57,7 @@ class Operations:
 def operations(
     operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
 ) -> Operations | None:
-    """Returns the operations of a call of ``operator`` (an OpOverload); None where there is no formula
+    """Returns the operations of a call of ``operator`` (an OpOverload); None if there is no formula
     for it.
     """
     packet = operator.overloadpacket

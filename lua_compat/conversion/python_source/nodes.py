@@ -161,7 +161,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _written(value: Any) -> str:
-    """Returns Python's text for a value. Raises TypeError where there is none."""
+    """Returns Python's text for a value. Raises TypeError if there is none."""
     if isinstance(value, float):
         return repr(value) if value - value == 0 else f'float("{value}")'
     if value is None or isinstance(value, bool | int | str):

@@ -116,7 +116,7 @@ def _by_overflowing_sums(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Returns the result, the mean and 1 / standard deviation, and moves the running statistics, as THNN
     does: a sum is rounded to a float before it is divided, and so is each square before it is added, where
-    PyTorch goes on in double precision."""
+    PyTorch continues in double precision."""
     planes = x.shape[1]
     by_plane = x.transpose(0, 1).reshape(planes, -1)
     count = by_plane.shape[1]

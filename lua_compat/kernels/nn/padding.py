@@ -28,7 +28,7 @@ def _pad(mode: str) -> Callable[..., Tensor]:
 
 
 def _check_reflection(x: Tensor, sides: tuple[int, ...]) -> None:
-    """Raises ValueError where more is reflected than there is: PyTorch's backward would read outside."""
+    """Raises ValueError if more is reflected than there is: PyTorch's backward would read outside."""
     for number, width in enumerate(sides):
         size = x.shape[-1 - number // 2]
         if not -size < width < size:

@@ -125,7 +125,7 @@ def spatial_max_pooling(
     lw: int,
     lh: int,
 ) -> None:
-    """Finds maxima, and where they were: from 1, within each plane of the input, 0 where there is none."""
+    """Finds maxima, and where they were: from 1, within each plane of the input, 0 if there is none."""
     window = [kh, kw], [dh, dw], [ph, pw], [lh, lw], ceil
     _spatial_maxima(workspace, out, indices, x, *window)
     if _found_none(out):
@@ -285,7 +285,7 @@ def _adaptive_maxima(images: Tensor, rows: int, columns: int) -> tuple[Tensor, T
 
 def adaptive_max_pooling(out: Out, indices: Out, x: Tensor, h: int, w: int) -> None:
     """Finds maxima of h x w windows that cover the image, and where they were in their windows: ``indices``
-    is 2 x the shape of the output, rows, then columns, from 1; 0 where there is none."""
+    is 2 x the shape of the output, rows, then columns, from 1; 0 if there is none."""
     images, (rows, columns) = _batch(x, 2), (h, w)
     values, flat = _adaptive_maxima(images, rows, columns)
     none = None
@@ -368,7 +368,7 @@ def _feature_lp_pooling(x: Tensor, width: int, step: int, power: float, axis: in
 def _feature_lp_pooling_gradient(
     x: Tensor, grad: Tensor, width: int, step: int, power: float, axis: int
 ) -> Tensor:
-    """None where the result is 0."""
+    """None if the result is 0."""
     windows = x.unfold(axis, width, step)
     y = windows.pow(power).sum(-1, keepdim=True).pow(1 / power)
     check_shape(grad, windows.shape[:-1], "gradOutput")

@@ -42,7 +42,7 @@ def means_outside(
 ) -> Tensor:
     """Returns Torch7's means of windows some of which start outside an image: 0 / (elements up to the end).
 
-    That is NaN where a window starts right at the end, and 0 where it starts behind it. ``counts``: the
+    That is NaN where a window starts right at the end, and 0 if it starts behind it. ``counts``: the
     numbers of windows. The result (windows x windows) is meant for those outside only.
     """
     rooms = [

@@ -96,7 +96,7 @@ class OpenFiles:
         return _READ_AS[dataset.dtype.name], *dataset.dataspace_size()
 
     def hdf5_unreadable(self, number: int, datapath: str) -> str | None:
-        """Returns why a dataset cannot become a tensor; None where it can, and for a group."""
+        """Returns why a dataset cannot become a tensor; None if it can, and for a group."""
         found = self._file(number).read(from_lua(datapath))
         return None if isinstance(found, hdf5.Group) else _unreadable(found)
 

@@ -1,4 +1,4 @@
-"""Sampling images anew and connectionist temporal classification, for the Lua package nnx."""
+"""Sampling images again and connectionist temporal classification, for the Lua package nnx."""
 
 import torch
 import torch.nn.functional as F

@@ -32,7 +32,7 @@ class Experience:
         self._met.append((features, dict(times)))
 
     def nearest(self, features: Features, within: float = _SIMILAR) -> dict[str, float] | None:
-        """Returns the times in ms of the most similar shape, or None where none is ``within`` reach."""
+        """Returns the times in ms of the most similar shape, or None if none is ``within`` reach."""
         distance, times = min(
             ((features.distance(known), times) for known, times in self._met),
             key=lambda found: found[0],

@@ -36,7 +36,7 @@ def known_times(path: Path, machine: str) -> Times:
 
 
 def add_times(path: Path, machine: str, new: Mapping[str, dict[str, float]]) -> None:
-    """Adds new timings to the file; says nothing where that cannot be done."""
+    """Adds new timings to the file; says nothing if that cannot be done."""
     if not new:
         return
     with contextlib.suppress(OSError):
@@ -49,7 +49,7 @@ def add_times(path: Path, machine: str, new: Mapping[str, dict[str, float]]) -> 
 
 
 def _read(path: Path) -> Machines:
-    """Reads the timings, machine to key to candidate to ms; empty where the file is missing, damaged or of
+    """Reads the timings, machine to key to candidate to ms; empty if the file is missing, damaged or of
     another version."""
     try:
         content = json.loads(read_own(path, _MOST_BYTES) or b"")

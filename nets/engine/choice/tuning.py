@@ -158,7 +158,7 @@ class Tuner:
     def _measure(
         self, key: str, candidates: Candidates, others: Mapping[str, float] | None = None
     ) -> dict[str, float]:
-        """Returns the least time of each candidate in ms, infinite for one that cannot run; nothing where
+        """Returns the least time of each candidate in ms, infinite for one that cannot run; nothing if
         there is no time left."""
         if self._seconds <= 0:
             return {}
@@ -192,7 +192,7 @@ class Tuner:
         return times
 
     def save(self) -> None:
-        """Adds this tuner's new timings to the file; says nothing where that cannot be done."""
+        """Adds this tuner's new timings to the file; says nothing if that cannot be done."""
         if self._path is not None:
             add_times(self._path, self._machine, self._new)
 
@@ -259,7 +259,7 @@ def _milliseconds(run: Callable[[], None]) -> float:
 
 
 def _seconds_waited() -> float:
-    """Returns how long some thread of the machine was ready but without a core; 0 where the kernel does not
+    """Returns how long some thread of the machine was ready but without a core; 0 if the kernel does not
     say."""
     try:
         return int(_PRESSURE.read_text().partition("total=")[2].split()[0]) / 1e6

@@ -9,7 +9,7 @@ from convnet_benchmarks.nets.engine.memory import Memory
 from convnet_benchmarks.nets.engine.shapes import ConvolutionShape, runs
 from convnet_benchmarks.nets.engine.weights import CachedWeight
 
-# Results come in fresh memory: small enough for the allocator to reuse instead of mapping it anew.
+# Results come in fresh memory: small enough for the allocator to reuse instead of mapping it again.
 _RESULT_BYTES = 8 << 20
 _ADDED_BYTES = 16 << 20
 # Rows of a product that are added to others at a time. OverFeat's weight gradients are 10 to 40 % faster

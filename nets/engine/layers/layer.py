@@ -170,7 +170,7 @@ class Layer:
     # The report ---------------------------------------------------------------------------------------------
 
     def algorithm(self, phase: str) -> str:
-        """Returns the name of what runs ``phase``; empty where there is nothing to run."""
+        """Returns the name of what runs ``phase``; empty if there is nothing to run."""
         return self.kind if phase != WEIGHT_GRADIENT or self.has_parameters else ""
 
     def report(self, phases: Sequence[str]) -> LayerReport:

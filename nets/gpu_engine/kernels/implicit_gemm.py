@@ -14,7 +14,7 @@ import triton.language as tl
 
 @triton.jit
 def power_of_two(largest):
-    """Returns what brings ``largest`` between 2**14 and 2**15, and its inverse; 1 where it is not finite."""
+    """Returns what brings ``largest`` between 2**14 and 2**15, and its inverse; 1 if it is not finite."""
     exponent = (largest.to(tl.int32, bitcast=True) >> 23) & 0xFF
     biased = tl.minimum(tl.maximum(268 - exponent, 27), 227)
     biased = tl.where(exponent == 255, 127, biased)

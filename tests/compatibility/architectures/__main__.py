@@ -72,7 +72,7 @@ def _outcome(one: Architecture, options: argparse.Namespace) -> str:
             problem = compare(t7.load(work / "record.t7"), lua, gradients=not one.no_gradients)
         except ConversionError as error:
             return f"not converted: {error}"
-        except Exception as error:  # one that cannot be run is told, and the list goes on
+        except Exception as error:  # one that cannot be run is told, and the list continues
             return f"failed: {type(error).__name__}: {str(error).splitlines()[0]}"
     if problem:
         return f"differs: {problem}"

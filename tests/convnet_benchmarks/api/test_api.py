@@ -87,7 +87,7 @@ def test_results_are_kept_read_and_compared(measured: Any, tmp_path: Path) -> No
     assert cb.compare(str(path), path).files[0].measurements == measured.measurements
     with pytest.raises(UserError, match="only one result is given"):
         cb.compare(measured)
-    with pytest.raises(UserError, match=r"compare: an int is no result; accepted: results, or the path"):
+    with pytest.raises(UserError, match=r"compare: an int is not a result; accepted: results, or the path"):
         cb.compare(measured, 5)  # type: ignore[arg-type]
     for margin in (-1, 2, "2 %", float("nan")):
         with pytest.raises(UserError, match=r"margin is .*; accepted: a number from 0 to less than 1"):
@@ -111,9 +111,9 @@ def test_a_chart_of_the_report(tmp_path: Path) -> None:
         figure = cb.chart(given)  # type: ignore[arg-type]
         assert figure.axes and figure.get_suptitle()
     for wrong, message in (
-        (None, "None is no result"),
-        ([results, 5], "an int is no result"),
-        (results.measurements, "a Measurement is no result"),
+        (None, "None is not a result"),
+        ([results, 5], "an int is not a result"),
+        (results.measurements, "a Measurement is not a result"),
         ([], "no result is given"),
         (tmp_path / "none.jsonl", "none.jsonl: No such file or directory"),
     ):

@@ -246,7 +246,7 @@ def test_the_command_compares_a_log_with_a_result(tmp_path: Path) -> None:
     files = {name: tmp_path / f"out.{name}" for name in ("json", "csv", "md")}
     output = [part for name, path in files.items() for part in (f"--{name}", str(path))]
     done = run_python(*COMMAND, str(GOLDEN / "logs" / "benchmark_cpu.log"), result, *output)
-    assert done.returncode == 0 and "OLD IS SLOWER by" in done.stdout and "one mean a line" in done.stdout
+    assert done.returncode == 0 and "OLD IS SLOWER by" in done.stdout and "one mean per line" in done.stdout
     document = json.loads(files["json"].read_text())
     verdicts = [found["verdict"] for row in document["rows"] for found in row["ratios"] if found]
     assert document["kind"] == "compare" and set(verdicts) == {UNSURE, OLD_IS_SLOWER}

@@ -106,7 +106,7 @@ def test_compare_pairs_a_readme_by_options_and_judges(tmp_path: Path) -> None:
     done = command("compare", str(README), new, "--json", str(kept))
     assert done.stderr == "" and done.returncode == 1  # accGradParameters was faster in 2015
     (total,) = (line for line in done.stdout.splitlines() if line.startswith("forward+backward"))
-    assert "OLD IS SLOWER by 2.57x" in total and "one mean a line" in done.stdout
+    assert "OLD IS SLOWER by 2.57x" in total and "one mean per line" in done.stdout
     ratios = {row["values"][0]["phase"]: row["ratios"][0] for row in json.loads(kept.read_text())["rows"]
               if row["values"][0] and row["ratios"][0]}  # fmt: skip
     found = ratios["forward+backward"]

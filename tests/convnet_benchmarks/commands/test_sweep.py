@@ -188,7 +188,7 @@ def test_ctrl_c_keeps_and_shows_what_there_is(
         ),
         (
             ["--nets", "vgg_a", "--per-net", "--scenario", "offline"],
-            "option --per-net: takes images/s at one batch size, without --scenario",
+            "option --per-net: measures images/s at one batch size; omit --scenario",
         ),
         (["--nets", "vgg_a", "--scenario", "server"], "server needs --latency-target MS"),
         (

@@ -31,7 +31,9 @@ SECONDS = 300.0
 
 @pytest.mark.parametrize("address", ["here", "tcp://host", "http://host:1", "tcp://ho st:1", ""])
 def test_what_is_no_address_is_refused(address: str) -> None:
-    with pytest.raises(UserError, match=r"option --scheduler: .* is no address; accepted: .*tcp://HOST:8786"):
+    with pytest.raises(
+        UserError, match=r"option --scheduler: .* is not an address; accepted: .*tcp://HOST:8786"
+    ):
         Cluster(address)
 
 

@@ -204,7 +204,7 @@ def test_benchmark_runs_a_net_with_a_table_of_outputs(folder: Path) -> None:
             "option --input-size: googlenet does not accept 3x9x9",
         ),
         (["--net", "googlenet", "--input-size", "3x"], "option --input-size: '3x' is not a size such as"),
-        (["--input-size", "3x221x221", "-x", "221"], "option --input-size: already says what -x does"),
+        (["--input-size", "3x221x221", "-x", "221"], "option --input-size: it and -x say the same"),
         (["--net", "resnet18_v1", "-4d_tensor", "false"], "resnet18_v1 takes batches only"),
     ],
 )

@@ -2,7 +2,7 @@
 
 Runs every STEPth case of fields.lua in a copy of the process (fork), with VALUES hostile values each place.
 A line of JSON goes to stdout for each case. One that takes too long or too much memory is given up; where
-another ends the copy it is named on stderr, and the exit code is 1. The next copy goes on behind it.
+another ends the copy it is named on stderr, and the exit code is 1. The next copy continues behind it.
 """
 
 import io

@@ -5,7 +5,7 @@ With a C compiler, each tensor's memory lies between guard pages (guard_pages.c)
 or of memory that was given back, ends the process. In every fourth process the C library checks its memory
 instead (MALLOC_CHECK_), where it can. Ends at the first program that ends its process, and shows its calls;
 ``--first N --programs 1`` shows those of any program. ``--counts FILE`` keeps how many have been run, and
-goes on from there.
+continues from there.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from tests.fuzz.programs.processes import Defect, conditions, run, show
 
 
 def main() -> int:
-    """Runs the command; returns 1 where a program ended its process."""
+    """Runs the command; returns 1 if a program ended its process."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

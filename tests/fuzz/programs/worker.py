@@ -139,7 +139,7 @@ def _show_the_end(programs: Programs, first: int, last: int, code: int) -> None:
 
 
 def _batches(programs: Programs, first: int, count: int) -> Iterator[dict[str, object]]:
-    """Runs programs; yields what there is to say of each batch. Raises _Ended where one ends its process."""
+    """Runs programs; yields what there is to say of each batch. Raises _Ended if one ends its process."""
     for start in range(first, first + count, _BATCH):
         end = min(start + _BATCH, first + count)
         calls = raised = 0

@@ -1,4 +1,4 @@
-"""Whole nets of torchvision, defined anew, as Torch7 models: ResNet-50, MobileNetV2 and VGG-16."""
+"""Whole nets of torchvision, defined again, as Torch7 models: ResNet-50, MobileNetV2 and VGG-16."""
 
 from collections.abc import Callable
 from pathlib import Path

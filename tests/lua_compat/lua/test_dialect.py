@@ -169,7 +169,7 @@ def test_compiled_loops_stay_compiled(tmp_path: Path) -> None:
 
 
 def test_require_looks_for_plain_names_in_the_working_folder(tmp_path: Path) -> None:
-    """As trepl's require does where Lua's own finds nothing: with its ending or without, each time anew."""
+    """As trepl's require does where Lua's own finds nothing: with its ending or without, each time again."""
     (tmp_path / "lib").mkdir()
     (tmp_path / "main").mkdir()
     (tmp_path / "lib" / "util.lua").write_text("count = (count or 0) + 1 return count")

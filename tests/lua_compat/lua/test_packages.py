@@ -104,7 +104,7 @@ def test_cmaes_finds_a_minimum_without_gradients(tmp_path: Path) -> None:
 
 
 def test_training_with_a_state_that_is_saved(tmp_path: Path) -> None:
-    """A run that is interrupted, its state saved and loaded, goes on as if it had not been."""
+    """A run that is interrupted, its state saved and loaded, continues as if it had not been."""
     run_lua(
         tmp_path,
         """

@@ -118,7 +118,7 @@ def test_files_beside_the_script_but_no_links_out_of_its_folder(tmp_path: Path) 
 
 
 def _state(pid: int) -> str:
-    """Returns the letter of a process's state; empty where there is none."""
+    """Returns the letter of a process's state; empty if there is none."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except FileNotFoundError:

@@ -1,7 +1,7 @@
 """The plots of the report: each module of this package is one, found by being here.
 
 A plot has ``TITLE``; ``ORDER``, its place on the page; ``COMMAND``, the command line that makes its data;
-and ``chart(data: ReportData) -> Chart | None``, None where its data is absent. It draws nothing itself: it
+and ``chart(data: ReportData) -> Chart | None``, None if its data is absent. It draws nothing itself: it
 says in the words of ``chart.py`` what there is to see.
 """
 

@@ -1,4 +1,4 @@
-"""Published numbers of 2015 to 2018 beside the new ones, as images per second."""
+"""Published numbers of 2015 to 2018 and the new ones, as images per second."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from convnet_benchmarks.commands.report.data import ReportData, number, tips
 from convnet_benchmarks.results.measurement import Measurement, images_per_second, net_key
 from convnet_benchmarks.tables import Cell, Column, Table
 
-TITLE = "History: published numbers beside new ones"
+TITLE = "History: published and new numbers"
 ORDER = 80
 COMMAND = "convnet-benchmarks benchmark --net alexnet_owt --batch-size 128 --json alexnet.json"
 

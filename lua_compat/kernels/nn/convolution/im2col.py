@@ -71,7 +71,7 @@ class Im2col:
 class Planar(Im2col):
     """Columns (plane * tap, position), as Torch7's own: results come out, and gradients go in, in place.
 
-    ``library`` multiplies for the weight gradient; oneDNN would lay columns out anew in the other phases.
+    ``library`` multiplies for the weight gradient; oneDNN would lay columns out again in the other phases.
     """
 
     def __init__(self, shape: ConvolutionShape, memory: Memory, library: str = "blas") -> None:

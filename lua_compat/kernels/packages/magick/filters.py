@@ -103,7 +103,7 @@ def _square(radius: float, sigma: float) -> np.ndarray:
 
 
 def magick_sharpen(out: Out, picture: Tensor, radius: float, sigma: float) -> None:
-    """Sharpens a picture; outside, it goes on as its edge is."""
+    """Sharpens a picture; outside, it continues as its edge is."""
     _check(radius, sigma)
     square = _square(radius, sigma)
     pixels = array_of(picture)

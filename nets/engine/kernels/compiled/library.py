@@ -110,7 +110,7 @@ def _library(source: str, wanted: str) -> ctypes.CDLL | str:
 
 
 def _load(kept: Path) -> ctypes.CDLL | None:
-    """Loads a kept library; None where it is missing, damaged, or somebody else could have written it."""
+    """Loads a kept library; None if it is missing, damaged, or somebody else could have written it."""
     content = read_own(kept, _MOST_BYTES)
     if content is None or content != _sealed(content[:-_SEAL]):
         return None
@@ -185,7 +185,7 @@ def units_at_once(count: int) -> int:
 
 
 def check_channels(tensor: Tensor) -> None:
-    """Raises ValueError where the numbers of the last dimension are not neighbours in memory."""
+    """Raises ValueError if the numbers of the last dimension are not neighbours in memory."""
     if tensor.shape[-1] > 1 and tensor.stride(-1) != 1:
         raise ValueError("channels must be neighbours in memory")
 

@@ -203,7 +203,7 @@ def mm_of_windows(
 
 
 def check_columns(out: Tensor, bias: Tensor | None) -> None:
-    """Raises ValueError where the columns of ``out``, or the numbers of ``bias``, are not neighbours."""
+    """Raises ValueError if the columns of ``out``, or the numbers of ``bias``, are not neighbours."""
     if (out.shape[-1] > 1 and out.stride(-1) != 1) or (bias is not None and not bias.is_contiguous()):
         raise ValueError("columns of the result, and its bias, must be neighbours in memory")
 

@@ -14,7 +14,7 @@ _here = threading.local()
 
 class Call(NamedTuple):
     """A function and the job it was called with, as that was; and the job itself, which may have been filled
-    in anew since, for what it refers to."""
+    in again since, for what it refers to."""
 
     function: Any
     job: ctypes.Structure

@@ -167,7 +167,7 @@ def test_texts_in_arrays_are_compared_as_texts(crosscheck: Command, tmp_path: Pa
         (np.array(["2015-12-01"], dtype="M8[D]"), "elements of type datetime64[D]"),
         (np.zeros(2, dtype=[("a", int), ("b", float)]), "elements of type [('a', '<i8'), ('b', '<f8')]"),
         (np.zeros(2, dtype=np.clongdouble), "elements of type complex256"),
-        (np.array([0x7FFFFFFF], dtype="<u4").view("<U1"), "a text with what is no character"),
+        (np.array([0x7FFFFFFF], dtype="<u4").view("<U1"), "a text that is not valid Unicode"),
     ],
 )
 def test_arrays_of_neither_numbers_nor_texts_are_refused_by_place(
