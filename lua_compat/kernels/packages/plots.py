@@ -16,18 +16,31 @@ SANDBOXED: list[str] = []
 _WIDTH, _HEIGHT = 600, 400
 _POINT_SIZE, _SEGMENT_WIDTH = 10, 2
 
-# Bokeh's library is in the first plot of a notebook. Where that has been deleted, it comes from the network.
+# The first plot that a kernel shows brings bokeh's library. A page that is loaded again may come to others
+# first, or have lost that one: they wait for it, and then look for it in the network.
 _FRAGMENT = """<div id="{place}"></div>
 <script type="text/javascript">{library}</script>
 <script type="text/javascript">
 (function() {{
   const item = {item};
-  function draw() {{ window.Bokeh.embed.embed_item(item, "{place}"); }}
-  if (window.Bokeh) {{ draw(); return; }}
-  const loader = document.createElement("script");
-  loader.src = "{address}";
-  loader.onload = draw;
-  document.head.appendChild(loader);
+  const place = "{place}";
+  function draw() {{ window.Bokeh.embed.embed_item(item, place); }}
+  function load() {{
+    const loader = document.createElement("script");
+    loader.src = "{address}";
+    loader.onload = draw;
+    loader.onerror = function() {{
+      document.getElementById(place).textContent =
+        "Bokeh's library is missing: restart the kernel, whose first plot brings it along.";
+    }};
+    document.head.appendChild(loader);
+  }}
+  function wait(turns) {{
+    if (window.Bokeh) draw();
+    else if (turns === 0) load();
+    else setTimeout(wait, 100, turns - 1);
+  }}
+  wait(30);
 }})();
 </script>"""
 

@@ -34,10 +34,12 @@ function torch.class(name, ...)
 end
 
 -- A bar that is drawn a thousand times a second would be a message each time.
-local draw, drawn = xlua.progress, 0
+local draw, drawn, last = xlua.progress, 0, 0
 function xlua.progress(current, goal)
    local now = sys.clock()
-   if now - drawn < 1 and current < goal then return end
+   local begins = current <= last
+   last = current
+   if not begins and current < goal and now - drawn < 1 then return end
    drawn = now
    draw(current, goal)
 end
