@@ -18,31 +18,52 @@ function rows.array(ctype)
    end
 end
 
-local offsets_of = rows.array(ffi.typeof 'int32_t')
+-- A function(n) that gives a record of arrays of at least n numbers each: fields has their C types, by name.
+function rows.memory(fields)
+   local kept, most = nil, 0
+   return function(n)
+      if n <= most then return kept end
+      local arrays, length = {}, 2 * n <= KEPT and 2 * n or n
+      for name, ctype in pairs(fields) do arrays[name] = ffi.new(ctype .. '[?]', length) end
+      if length <= KEPT then kept, most = arrays, length end
+      return arrays
+   end
+end
 
--- The offsets of the first elements of a tensor's rows along dimension d, as many as given, and a 0.
-function rows.starts(name, t, d, count)
-   local starts, row = offsets_of(name, count + 1), 0
+-- starts[3 * row + column] = the offset of the first element of each of `count` rows of a tensor along dimension d; and
+-- behind them a 0.
+local function add_starts(starts, column, t, d, count)
+   local at = column
    local outer, inner, outer_step, _, inner_step = outer_and_inner(t, d)
    if outer then
       local off = t.off
       if inner == 1 then outer, inner, inner_step, outer_step = 1, outer, outer_step, 0 end
       for o = 0, outer - 1 do
          for i = 0, inner - 1 do
-            starts[row] = off + o * outer_step + i * inner_step
-            row = row + 1
+            starts[at] = off + o * outer_step + i * inner_step
+            at = at + 3
          end
       end
    else
       local firsts = memory.copy_view(t)
       firsts[2 * d - 1] = 1
-      for at in offsets(firsts) do
-         starts[row] = at
-         row = row + 1
+      for offset in offsets(firsts) do
+         starts[at] = offset
+         at = at + 3
       end
    end
-   starts[count] = 0
-   return starts
+   starts[3 * count + column] = 0
+end
+
+-- Those of t, r and l in turn, and how many rows they have.
+local offsets_of = rows.array(ffi.typeof 'int32_t')
+function rows.starts(t, r, l, d)
+   local count = memory.count(t) / t[2 * d - 1]
+   local starts = offsets_of('starts', 3 * count + 3)
+   add_starts(starts, 0, t, d, count)
+   add_starts(starts, 1, r, d, count)
+   add_starts(starts, 2, l, d, count)
+   return starts, count
 end
 
 return rows

@@ -7,7 +7,6 @@
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local templates = require 'torch.core.templates'
-local memory = require 'torch.core.memory'
 local rows_of = require 'torch.luajit.row_offsets'
 local repeated = require 'torch.luajit.sorting.equal_numbers'
 
@@ -26,13 +25,13 @@ local SOURCE = [[
    -- random.
    local function may_differ(scale, n) return scale <= 1 and (scale > 1 / 2 or scale * n < 4) end
 
-   -- v: the numbers of `rows` rows of n, one after the other, times `sign`, from q, where they lie `step` apart; lows,
-   -- scales: what a number's bucket in its row follows from; a scale of 0: the row is not for buckets. whole: 1 for
-   -- those of these that are whole numbers of a range less than `widest`, else 0. Gives how many rows are for buckets,
-   -- and how many are whole.
-   local function gather(v, lows, scales, whole, q, get, starts, step, rows, n, sign, widest)
+   -- m.v: the numbers of `rows` rows of t along d, one after the other, times `sign`; m.lows, m.scales: what a number's
+   -- bucket in its row follows from; a scale of 0: the row is not for buckets. m.whole: 1 for those of these that are
+   -- whole numbers of a range less than `widest`, else 0. Gives how many rows are for buckets, and how many are whole.
+   local function gather(t, d, starts, rows, m, sign, widest)
+      local v, lows, scales, whole, q, get, n = m.v, m.lows, m.scales, m.whole, t.S.p, t.T.get, t[2 * d - 1]
       local row, k, at, low, high, check, odd, for_buckets, of_whole = 0, 0, starts[0], 1 / 0, -1 / 0, 0, 0, 0, 0
-      step = tobit(step)
+      local step = tobit(t[2 * d])
       for i = 0, rows * n - 1 do
          local x = sign * get(q, at)
          v[i] = x
@@ -52,15 +51,16 @@ local SOURCE = [[
                for other = i - n + 1, i do v[other] = 0 end -- so that they have buckets
             end
             row, k = row + 1, 0
-            at, low, high, check, odd = starts[row], 1 / 0, -1 / 0, 0, 0
+            at, low, high, check, odd = starts[3 * row], 1 / 0, -1 / 0, 0, 0
          end
       end
       return for_buckets, of_whole
    end
 
-   -- place: the bucket of each number, counted through all rows; ends: how many each bucket has. A row with crowded
+   -- m.place: the bucket of each number, counted through all rows; m.ends: how many each bucket has. A row with crowded
    -- ones gets a scale of 0.
-   local function count(place, ends, v, lows, scales, rows, n)
+   local function count(m, rows, n)
+      local place, ends, v, lows, scales = m.place, m.ends, m.v, m.lows, m.scales
       local row, k, low, scale, first, crowd = 0, 0, lows[0], scales[0], 0, 0
       for i = 0, rows * n - 1 do
          local bucket = first + (v[i] - low) * scale
@@ -77,9 +77,9 @@ local SOURCE = [[
       end
    end
 
-   -- w, p: numbers and their positions from 1 by buckets
-   local function spread(w, p, v, place, ends, rows, n)
-      local sum = 0
+   -- m.w, m.p: numbers and their positions from 1 by buckets
+   local function spread(m, rows, n)
+      local w, p, v, place, ends, sum = m.w, m.p, m.v, m.place, m.ends, 0
       for b = 0, rows * n - 1 do
          local c = ends[b]
          ends[b] = sum
@@ -97,7 +97,8 @@ local SOURCE = [[
 
    -- Puts rows that are nearly in order in order; those with equal numbers get a scale of 0, as others have that are
    -- left out.
-   local function insert(w, p, scales, rows, n)
+   local function insert(m, rows, n)
+      local w, p, scales = m.w, m.p, m.scales
       local row, k, start, last = 0, 1, 0, scales[0] > 0 and w[0] or -1 / 0
       for i = 1, rows * n - 1 do
          local x = w[i]
@@ -118,27 +119,30 @@ local SOURCE = [[
       end
    end
 
-   -- Writes `some` numbers of each row, from its place `first` on, and their positions to where r's and l's rows start;
-   -- rows with a scale of 0 stay as they are.
-   local function write(r, set, r_starts, r_step, l, l_starts, l_step, w, p, scales, rows, n, first, some, sign)
-      local row, k, to, at, from, is_sorted = 0, 0, r_starts[0], l_starts[0], tobit(first), scales[0] > 0
-      r_step, l_step = tobit(r_step), tobit(l_step)
+   -- Writes what is wanted of each row and the positions to where r's and l's rows start; rows with a scale of 0 stay
+   -- as they are.
+   local function write(r, l, d, starts, rows, n, m, wanted)
+      local values, positions, set, w, p, scales = r.S.p, l.S.p, r.T.set, m.w, m.p, m.scales
+      local first, some, sign = wanted.first, wanted.some or n, wanted.falling and -1 or 1
+      local row, k, to, at, from, is_sorted = 0, 0, starts[1], starts[2], tobit(first), scales[0] > 0
+      local r_step, l_step = tobit(r[2 * d]), tobit(l[2 * d])
       for _ = 1, rows * some do
          if is_sorted then
-            set(r, to, sign * w[from])
-            l[at] = p[from]
+            set(values, to, sign * w[from])
+            positions[at] = p[from]
          end
          k, to, at, from = k + 1, to + r_step, at + l_step, from + 1
          if k == some then
             row, k = row + 1, 0
-            to, at, from, is_sorted = r_starts[row], l_starts[row], tobit(row * n + first), scales[row] > 0
+            to, at, from, is_sorted = starts[3 * row + 1], starts[3 * row + 2], tobit(row * n + first), scales[row] > 0
          end
       end
    end
 
    -- The first and the last of the buckets that have each row's places `first` to `last`, and what the buckets before
    -- hold: three numbers for each row.
-   local function bound(bounds, ends, scales, rows, n, first, last)
+   local function bound(m, rows, n, first, last)
+      local bounds, ends, scales = m.bounds, m.ends, m.scales
       for row = 0, rows - 1 do
          local at, b, sum = 3 * row, row * n, 0
          if scales[row] > 0 then
@@ -152,17 +156,18 @@ local SOURCE = [[
       end
    end
 
-   -- w, p: the numbers in these buckets and their positions from 1, those of each row one after the other; counts: how
-   -- many of this row and those before it. There is no branch on what is random.
-   local function collect(w, p, counts, v, place, bounds, rows, n)
-      local row, k, m, low, high = 0, 0, 0, bounds[0], bounds[1]
+   -- m.w, m.p: the numbers in these buckets and their positions from 1, those of each row one after the other;
+   -- m.counts: how many of this row and those before it. There is no branch on what is random.
+   local function collect(m, rows, n)
+      local w, p, counts, v, place, bounds = m.w, m.p, m.counts, m.v, m.place, m.bounds
+      local row, k, to, low, high = 0, 0, 0, bounds[0], bounds[1]
       for i = 0, rows * n - 1 do
          local b = place[i]
          k = k + 1
-         w[m], p[m] = v[i], k
-         m = tobit(m + 1 + arshift(bor(tobit(b - low), tobit(high - b)), 31)) -- the sign of either: outside
+         w[to], p[to] = v[i], k
+         to = tobit(to + 1 + arshift(bor(tobit(b - low), tobit(high - b)), 31)) -- the sign of either: outside
          if k == n then
-            counts[row], row, k = m, row + 1, 0
+            counts[row], row, k = to, row + 1, 0
             low, high = bounds[3 * row], bounds[3 * row + 1]
          end
       end
@@ -180,12 +185,13 @@ local SOURCE = [[
       end
    end
 
-   -- Writes `some` numbers of each row from `first` on, as below, of what was collected. Rows in which one of them is
-   -- there twice, or that have more than MOST_COLLECTED, get a scale of 0.
+   -- Writes what is wanted of each row, as above, of what was collected. Rows in which one of these is there twice, or
+   -- that have more than MOST_COLLECTED, get a scale of 0.
    local MOST_COLLECTED = 128
-   local function choose(r, set, r_starts, r_step, l, l_starts, l_step, w, p, counts, bounds, scales, rows, first, some,
-      sign)
-      local start = 0
+   local function choose(r, l, d, starts, rows, m, wanted)
+      local values, positions, set, r_step, l_step = r.S.p, l.S.p, r.T.set, r[2 * d], l[2 * d]
+      local w, p, counts, bounds, scales = m.w, m.p, m.counts, m.bounds, m.scales
+      local first, some, sign, start = wanted.first, wanted.some, wanted.falling and -1 or 1, 0
       for row = 0, rows - 1 do
          local stop = counts[row] - 1
          local from = start + first - bounds[3 * row + 2]
@@ -197,10 +203,10 @@ local SOURCE = [[
             end
          end
          if is_fit then
-            local to, at = r_starts[row], l_starts[row]
+            local to, at = starts[3 * row + 1], starts[3 * row + 2]
             for i = from, from + some - 1 do
-               set(r, to, sign * w[i])
-               l[at] = p[i]
+               set(values, to, sign * w[i])
+               positions[at] = p[i]
                to, at = to + r_step, at + l_step
             end
          else
@@ -219,7 +225,8 @@ local of_type = templates.for_each(types, function(T)
       add_odd = T.whole and '' or 'odd = odd + (x - floor(x))' })
 end)
 
-local numbers, words = rows_of.array(ffi.typeof 'double'), rows_of.array(ffi.typeof 'int32_t')
+local memory_of = rows_of.memory{ v = 'double', w = 'double', lows = 'double', scales = 'double', whole = 'int32_t',
+   place = 'int32_t', ends = 'int32_t', p = 'int32_t', bounds = 'int32_t', counts = 'int32_t' }
 
 -- Whether rows of a tensor along dimension d are for buckets.
 function buckets.fit(t, d)
@@ -230,56 +237,38 @@ end
 -- Of up to so many places in a row's order only these are found.
 local MOST_CHOSEN = 64
 
--- The rows of t, as many as given, as below: rows with a scale of 0 are left, but for those that are whole.
-local function order_rows(r, l, t, d, sign, first, some, all_differ, is_sort, t_starts, r_starts, l_starts, rows,
-   scales, whole)
-   local T, n = t.T, t[2 * d - 1]
-   local loops, size = of_type(T), rows * n
-   local v, w, lows, place, ends, p = numbers('v', size), numbers('w', size), numbers('lows', rows + 1),
-      words('place', size),
-      words('ends', size), words('p', size)
-   local widest = is_sort and n <= repeated.MOST and repeated.WIDTH * n or 0
-   local for_buckets, of_whole = loops.gather(v, lows, scales, whole, t.S.p, T.get, t_starts, t[2 * d], rows, n, sign,
-      widest)
-   if of_whole > 0 then
-      repeated.sort(T, r.S.p, r_starts, r[2 * d], l.S.p, l_starts, l[2 * d], v, lows, whole, rows, n, sign)
-   end
+-- As many rows of t as given: those with a scale of 0 are left, but for those that are whole.
+local function order_rows(r, l, t, d, starts, rows, m, wanted)
+   local n, sign = t[2 * d - 1], wanted.falling and -1 or 1
+   local loops, some = of_type(t.T), wanted.some or n
+   local widest = wanted.is_sort and n <= repeated.MOST and repeated.WIDTH * n or 0
+   local for_buckets, of_whole = loops.gather(t, d, starts, rows, m, sign, widest)
+   if of_whole > 0 then repeated.sort(r, l, d, starts, rows, n, m, sign) end
    if for_buckets == 0 then return end
-   ffi.fill(ends, 4 * rows * n)
-   loops.count(place, ends, v, lows, scales, rows, n)
-   if not all_differ and some <= MOST_CHOSEN and 4 * some <= n then
-      local bounds, counts = words('bounds', 3 * rows + 2), words('counts', rows)
-      loops.bound(bounds, ends, scales, rows, n, first, first + some - 1)
-      loops.collect(w, p, counts, v, place, bounds, rows, n)
-      loops.choose(r.S.p, T.set, r_starts, r[2 * d], l.S.p, l_starts, l[2 * d], w, p, counts, bounds, scales, rows,
-         first, some, sign)
+   ffi.fill(m.ends, 4 * rows * n)
+   loops.count(m, rows, n)
+   if not wanted.all_differ and some <= MOST_CHOSEN and 4 * some <= n then
+      loops.bound(m, rows, n, wanted.first, wanted.first + some - 1)
+      loops.collect(m, rows, n)
+      loops.choose(r, l, d, starts, rows, m, wanted)
    else
-      loops.spread(w, p, v, place, ends, rows, n)
-      loops.insert(w, p, scales, rows, n)
-      loops.write(r.S.p, T.set, r_starts, r[2 * d], l.S.p, l_starts, l[2 * d], w, p, scales, rows, n, first, some, sign)
+      loops.spread(m, rows, n)
+      loops.insert(m, rows, n)
+      loops.write(r, l, d, starts, rows, n, m, wanted)
    end
 end
 
--- r = `some` elements of each row of t along dimension d, from the place `first` (from 0) on in the row's order, l =
--- their positions;
--- t is r or shares no memory with it. all_differ: only in rows in which all numbers do; is_sort: or that are whole
--- numbers of a small range.
--- t_starts, r_starts, l_starts: the offsets of the rows (rows.lua). otherwise(r, l, t, d, offset in t, in r, in l,
--- some, order, a, b, c): called for each row that is not for buckets.
-function buckets.order(r, l, t, d, descending, first, some, all_differ, is_sort, t_starts, r_starts, l_starts,
-   otherwise, order, a, b, c)
-   local n, sign = t[2 * d - 1], descending and -1 or 1
-   local all = memory.count(t) / n
+-- r = what is wanted (quicksort.lua) of each row of t along dimension d, l = the positions; t is r or shares no memory
+-- with it. otherwise(r, l, t, d, starts, row, wanted): called for each row that is not for buckets.
+function buckets.order(r, l, t, d, wanted, otherwise)
+   local n, starts, all = t[2 * d - 1], rows_of.starts(t, r, l, d)
    local together = min(all, max(1, floor(TOGETHER / n)))
-   local scales, whole = numbers('scales', together + 1), words('whole', together + 1)
+   local m = memory_of((together + 1) * n)
    for done = 0, all - 1, together do
-      local rows = min(together, all - done)
-      order_rows(r, l, t, d, sign, first, some, all_differ, is_sort, t_starts + done, r_starts + done, l_starts + done,
-         rows, scales, whole)
-      for row = done, done + rows - 1 do
-         if scales[row - done] == 0 and whole[row - done] == 0 then
-            otherwise(r, l, t, d, t_starts[row], r_starts[row], l_starts[row], some, order, a, b, c)
-         end
+      local rows, from = min(together, all - done), starts + 3 * done
+      order_rows(r, l, t, d, from, rows, m, wanted)
+      for row = 0, rows - 1 do
+         if m.scales[row] == 0 and m.whole[row] == 0 then otherwise(r, l, t, d, from, row, wanted) end
       end
    end
 end

@@ -140,42 +140,43 @@ end
 -- For each type on its own, whose traces are for one type of memory: writes the numbers of rows that are among `whole`,
 -- times `sign`, and their positions to where r's and l's rows start.
 local WRITE = [[
-   return function(r, r_starts, r_step, l, l_starts, l_step, c, places, v, whole, rows, n, width, sign)
-      local row, k, first, of_row, r_start, l_start, is_whole = 0, 0, 0, 0, r_starts[0], l_starts[0], whole[0] == 1
-      r_step, l_step = tobit(r_step), tobit(l_step)
+   return function(r, l, d, starts, rows, n, m, sign)
+      local c, places, v, whole, width, p, positions = m.packed, m.places, m.v, m.whole, $width * n, r.S.p, l.S.p
+      local row, k, first, of_row, r_start, l_start, is_whole = 0, 0, 0, 0, starts[1], starts[2], whole[0] == 1
+      local r_step, l_step = tobit(r[2 * d]), tobit(l[2 * d])
       for i = 0, rows * n - 1 do
          if is_whole then
             local x = c[i]
             local number, place = of_row + arshift(x, $bits), band(x, $mask)
             local to = places[number]
             places[number] = to + 1
-            set(r, tobit(r_start + to * r_step), sign * v[first + place])
-            l[tobit(l_start + to * l_step)] = place + 1
+            set(p, tobit(r_start + to * r_step), sign * v[first + place])
+            positions[tobit(l_start + to * l_step)] = place + 1
          end
          k = k + 1
          if k == n then
             row, k, first, of_row = row + 1, 0, first + n, of_row + width + 1
-            r_start, l_start, is_whole = r_starts[row], l_starts[row], whole[row] == 1
+            r_start, l_start, is_whole = starts[3 * row + 1], starts[3 * row + 2], whole[row] == 1
          end
       end
    end
 ]]
 local write_for = templates.for_each(types, function(T)
-   return templates.compile('torch.luajit.sorting.equal_numbers', WRITE, { set = T.set, bits = BITS, mask = MASK })
+   return templates.compile('torch.luajit.sorting.equal_numbers', WRITE, { set = T.set, bits = BITS, mask = MASK,
+      width = repeated.WIDTH })
 end)
 
--- Sorts those of `rows` rows of n numbers at v of which `whole` is 1: all are whole, and less than WIDTH * n above the
--- least, in lows. T: r's type; sign: what v's numbers were multiplied with.
-function repeated.sort(T, r, r_starts, r_step, l, l_starts, l_step, v, lows, whole, rows, n, sign)
-   local width = repeated.WIDTH * n
-   local c, places = words('packed', rows * n), words('places', rows * (width + 1))
+-- Sorts those of `rows` rows of n numbers of which m.whole is 1: all are whole, and less than WIDTH * n above the
+-- least, in m.lows. m: what buckets.order has of the rows, of which m.v is the numbers times `sign`.
+function repeated.sort(r, l, d, starts, rows, n, m, sign)
+   m.packed, m.places = words('packed', rows * n), words('places', rows * (repeated.WIDTH * n + 1))
    above, below = words('above', n + 1), words('below', n + 1)
-   pack(c, v, lows, whole, rows, n)
+   pack(m.packed, m.v, m.lows, m.whole, rows, n)
    for row = 0, rows - 1 do
-      if whole[row] == 1 then split_to_small(c, row * n, row * n + n - 1) end
+      if m.whole[row] == 1 then split_to_small(m.packed, row * n, row * n + n - 1) end
    end
-   find_places(places, c, rows, n, width)
-   write_for(T)(r, r_starts, r_step, l, l_starts, l_step, c, places, v, whole, rows, n, width, sign)
+   find_places(m.places, m.packed, rows, n, repeated.WIDTH * n)
+   write_for(r.T)(r, l, d, starts, rows, n, m, sign)
 end
 
 return repeated

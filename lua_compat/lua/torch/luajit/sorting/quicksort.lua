@@ -6,7 +6,6 @@
 -- the part that has the wanted place. A NaN is neither smaller nor greater than anything.
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
-local memory = require 'torch.core.memory'
 local templates = require 'torch.core.templates'
 local rows = require 'torch.luajit.row_offsets'
 local buckets = require 'torch.luajit.sorting.buckets'
@@ -119,13 +118,16 @@ local function as_doubles(source, step, n)
    return are_exact and v or nil
 end
 
--- Orders one row of t along dimension d, of n elements from the offset `from` on: order(algorithms, v, p, n, ...) is
--- called with the row, which is copied to v, and its positions from 1 in p. What it gives, the place of the first of
--- the results in v, is where the `count` elements of a row of r (values) and l (positions), from `to` and `at` on, are
--- taken from.
-local function order_row(r, l, t, d, from, to, at, count, order, a, b, c)
+-- What is wanted of each row, in its order: `some` elements (nil: all) from the place `first` (from 0) on. falling: the
+-- largest come first. order(algorithms, v, p, n, wanted): brings them to a place in v, which it gives, and their
+-- positions to the same in p. all_differ: there is only one order only of rows in which all numbers do; is_sort: or
+-- that are whole numbers of a small range (the other files of this folder).
+
+-- Orders one row of t along dimension d: copied to v, and its positions from 1 to p. What is wanted goes to a row of r
+-- (values) and l (positions). starts: where the rows begin (row_offsets.lua).
+local function order_row(r, l, t, d, starts, row, wanted)
    local T, n, step = t.T, t[2 * d - 1], t[2 * d]
-   local compared, p, source = T, words('p', n), t.S.p + from
+   local compared, p, source = T, words('p', n), t.S.p + starts[3 * row]
    local v = T.whole and T.size == 8 and as_doubles(source, step, n)
    if v then
       compared = types.Double
@@ -140,79 +142,70 @@ local function order_row(r, l, t, d, from, to, at, count, order, a, b, c)
       end
    end
    for i = 0, n - 1 do p[i] = i + 1 end
-   local first = order(of_type(compared), v, p, n, a, b, c)
-   local values, positions, r_step, l_step = r.S.p + to, l.S.p + at, r[2 * d], l[2 * d]
-   for i = 0, count - 1 do
+   local first = wanted.order(of_type(compared), v, p, n, wanted)
+   local values, positions = r.S.p + starts[3 * row + 1], l.S.p + starts[3 * row + 2]
+   local r_step, l_step = r[2 * d], l[2 * d]
+   for i = 0, (wanted.some or n) - 1 do
       values[i * r_step], positions[i * l_step] = v[first + i], p[first + i]
    end
 end
 
-local function starts_of(r, l, t, d)
-   local n = memory.count(t) / t[2 * d - 1]
-   return n, rows.starts('t', t, d, n), rows.starts('r', r, d, n), rows.starts('l', l, d, n)
+-- The same for all rows; those of r and l lie along the same dimension.
+local function each_row(r, l, t, d, wanted)
+   local starts, count = rows.starts(t, r, l, d)
+   for row = 0, count - 1 do order_row(r, l, t, d, starts, row, wanted) end
 end
 
--- The same for all rows; the rows of r and l lie along the same dimension.
-local function each_row(r, l, t, d, count, order, a, b, c)
-   local n, t_starts, r_starts, l_starts = starts_of(r, l, t, d)
-   for row = 0, n - 1 do order_row(r, l, t, d, t_starts[row], r_starts[row], l_starts[row], count, order, a, b, c) end
-end
-
-local function ascending(algorithm, v, p, n)
-   algorithm.ascending.sort(v, p, n)
-   return 0
-end
-local function descending(algorithm, v, p, n)
-   algorithm.descending.sort(v, p, n)
-   return 0
-end
-
--- The same where the results are `count` elements of the sorted rows, from the place `first` (from 0) on. Rows that
--- share memory are ordered in turn. all_differ: that holds only for rows in which all numbers do.
-local function sorted_rows(r, l, t, d, falling, first, count, all_differ, order, a, b, c)
+-- The same, rows together where that is possible. Rows that share memory are ordered in turn.
+local function sorted_rows(r, l, t, d, wanted)
    if not buckets.fit(t, d) or kind(r) or kind(l) or t ~= r and not is_apart(t, r, l) then
-      return each_row(r, l, t, d, count, order, a, b, c)
+      return each_row(r, l, t, d, wanted)
    end
-   local _, t_starts, r_starts, l_starts = starts_of(r, l, t, d)
-   buckets.order(r, l, t, d, falling, first, count, all_differ, order == ascending or order == descending, t_starts,
-      r_starts, l_starts, order_row, order, a, b, c)
+   buckets.order(r, l, t, d, wanted, order_row)
 end
 
 -- What follows gives r, the elements, and l, their positions, of each row of t along dimension d.
 
-function ordering.sort(r, l, t, d, falling)
-   sorted_rows(r, l, t, d, falling, 0, t[2 * d - 1], true, falling and descending or ascending)
+local function sort(algorithms, v, p, n, wanted)
+   (wanted.falling and algorithms.descending or algorithms.ascending).sort(v, p, n)
+   return 0
 end
+local rising = { order = sort, first = 0, all_differ = true, is_sort = true, falling = false }
+local falling = { order = sort, first = 0, all_differ = true, is_sort = true, falling = true }
+function ordering.sort(r, l, t, d, is_falling) sorted_rows(r, l, t, d, is_falling and falling or rising) end
 
-local function select_kth(algorithm, v, p, n, k)
-   algorithm.ascending.select(v, p, n, k - 1)
-   return k - 1
+local function select_kth(algorithms, v, p, n, wanted)
+   algorithms.ascending.select(v, p, n, wanted.first)
+   return wanted.first
 end
 
 -- The element that has k - 1 before it.
-function ordering.kthvalue(r, l, t, d, k) sorted_rows(r, l, t, d, false, k - 1, 1, false, select_kth, k) end
+function ordering.kthvalue(r, l, t, d, k)
+   sorted_rows(r, l, t, d, { order = select_kth, first = k - 1, some = 1, falling = false })
+end
 
 -- Of the sorted smallest all but the last are put in order: it is the largest anyway.
-local function select_top(algorithm, v, p, n, k, largest, sorted)
-   if not largest then
-      algorithm.ascending.select(v, p, n, k - 1)
-      if sorted then algorithm.ascending.sort(v, p, k - 1) end
+local function select_top(algorithms, v, p, n, wanted)
+   local k, sorted = wanted.some, wanted.sorted
+   if not wanted.falling then
+      algorithms.ascending.select(v, p, n, k - 1)
+      if sorted then algorithms.ascending.sort(v, p, k - 1) end
       return 0
    end
    local rest = n - k
-   if rest > 0 then algorithm.ascending.select(v, p, n, rest - 1) end
-   if sorted then algorithm.descending.sort(v + rest, p + rest, k) end
+   if rest > 0 then algorithms.ascending.select(v, p, n, rest - 1) end
+   if sorted then algorithms.descending.sort(v + rest, p + rest, k) end
    return rest
 end
 
 -- The k smallest or largest
 function ordering.topk(r, l, t, d, k, largest, sorted)
-   if sorted then return sorted_rows(r, l, t, d, largest, 0, k, false, select_top, k, largest, sorted) end
-   each_row(r, l, t, d, k, select_top, k, largest, sorted)
+   local wanted = { order = select_top, first = 0, some = k, falling = largest, sorted = sorted }
+   return (sorted and sorted_rows or each_row)(r, l, t, d, wanted)
 end
 
-local function find_most_frequent(algorithm, v, p, n)
-   algorithm.ascending.sort(v, p, n)
+local function find_most_frequent(algorithms, v, p, n)
+   algorithms.ascending.sort(v, p, n)
    local place, most, run = 0, 0, 0
    for i = 0, n - 1 do
       run = run + 1
@@ -226,6 +219,7 @@ end
 
 -- The most frequent element, the smallest of several, at the end of its run in the sorted row: the first where all
 -- differ.
-function ordering.mode(r, l, t, d) sorted_rows(r, l, t, d, false, 0, 1, true, find_most_frequent) end
+local most_frequent = { order = find_most_frequent, first = 0, some = 1, all_differ = true, falling = false }
+function ordering.mode(r, l, t, d) sorted_rows(r, l, t, d, most_frequent) end
 
 return ordering
