@@ -1,5 +1,6 @@
 """The declarations of nn's layers and criterions, as lua_compat/lua/nn/declarations.lua reads them."""
 
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -8,7 +9,7 @@ _LUA_FOLDER = Path(__file__).parent / "lua"
 
 
 class Field(NamedTuple):
-    """A field of a class. ``role``: argument, field or optional.
+    """A field of a class. ``role``: argument, field, optional, or own, an argument that becomes no field.
 
     ``default``: None if there is none, or where it is another field's, ``like``. ``absent``: what a module
     without the field means, if that is not the default.
@@ -41,6 +42,31 @@ class Declaration(NamedTuple):
     thnn_name: str
     thnn: dict[str, str]
     torch_nn: str | None
+
+    def default(self, name: str, value_of: Callable[[str], Any]) -> Any:
+        """Returns what a new module has in a field that was not given; None where it has none.
+
+        ``value_of`` gives the other fields.
+        """
+        field = self.fields.get(name)
+        if field is None:
+            return None
+        return value_of(field.like) if field.like else field.default
+
+    def absent(self, name: str, value_of: Callable[[str], Any]) -> Any:
+        """Returns what a module of a file means that has no such field; None where it means nothing."""
+        field = self.fields.get(name)
+        if field is None or field.role == "own":
+            return None
+        if field.absent is not None:
+            return field.absent
+        return False if field.kind == "flag" else self.default(name, value_of)
+
+
+def find_declaration(typename: str) -> Declaration | None:
+    """Returns what is declared of a class such as nn.Narrow; cudnn's classes have nn's fields."""
+    package, _, name = typename.partition(".")
+    return declarations().get(name) if package in ("nn", "cudnn") else None
 
 
 @cache

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from lua_compat import t7
 from lua_compat.conversion.reading import Conversion, Fields
 from lua_compat.conversion.writing import Export, ModuleWriter
-from lua_compat.torch_modules.base import Torch7Module, declared_fields, is_parameter
+from lua_compat.torch_modules.base import Torch7Module, declared_fields, is_parameter, torch7_name
 
 Extra = Callable[[ModuleWriter, Any], dict[str, Any]]
 
@@ -28,8 +28,8 @@ def declared(kind: type[Torch7Module]) -> Conversion:
                 values[name] = fields.tensor(name)
             elif annotation is nn.Module:
                 values[name] = fields.child(name)
-            elif fields.get(name) is not None:
-                values[name] = fields.plain(name)
+            elif (value := fields.plain(name)) is not None or (value := fields.absent(name)) is not None:
+                values[name] = value
         return kind(**values)
 
     return convert
@@ -58,10 +58,6 @@ def declared_export(kind: type[Torch7Module], extra: Extra | None = None) -> Exp
 
 def declared_exports(kinds: dict[type[Torch7Module], Extra | None]) -> dict[type, Export]:
     return {kind: declared_export(kind, extra) for kind, extra in kinds.items()}
-
-
-def torch7_name(kind: type[Torch7Module]) -> str:
-    return kind.typename or f"nn.{kind.__name__}"
 
 
 def pair_gradient(w: ModuleWriter, m: Any) -> dict[str, Any]:

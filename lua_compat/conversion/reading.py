@@ -9,6 +9,7 @@ from torch import nn
 
 from lua_compat import t7
 from lua_compat.conversion.errors import ConversionError
+from lua_compat.declarations import find_declaration
 from lua_compat.t7.paths import lookup, step
 
 # torch.nn refuses sizes in many ways, and fields of another kind fail where they are used.
@@ -22,8 +23,6 @@ _REFUSALS = (
     ValueError,
 )
 _DEEPEST = 100  # containers in containers; no real model comes near
-
-_REQUIRED = object()
 
 Conversion = Callable[["Fields"], nn.Module]
 FindConversion = Callable[[str], Conversion | None]
@@ -120,6 +119,7 @@ class Fields:
         self.path = path
         self.typename = source.typename
         self.version = source.version
+        self._declaration = find_declaration(source.typename)
 
     def fail(self, problem: str) -> NoReturn:
         raise ConversionError(f"{self.typename}: {problem}", self.path)
@@ -128,28 +128,33 @@ class Fields:
         """Returns the field as the file holds it; nil and an absent field give ``default``."""
         return self._source.get(name, default)
 
-    def number(self, name: str, default: Any = _REQUIRED) -> float:
+    def absent(self, name: str) -> Any:
+        """Returns what is declared that a module without this field means; None where it means nothing."""
+        return self._declaration and self._declaration.absent(name, self.number)
+
+    def number(self, name: str, default: float | None = None) -> float:
+        """Returns the number in the field; where there is none ``default``, or what is declared."""
         value = self.get(name)
-        if value is None and default is not _REQUIRED:
-            return float(default)
+        if value is None:
+            value = self.absent(name) if default is None else default
         if isinstance(value, bool) or not isinstance(value, int | float):
             self.fail(f"field {name} must be a number, not {_what(value)}")
         return float(value)
 
-    def integer(self, name: str, default: Any = _REQUIRED) -> int:
+    def integer(self, name: str, default: int | None = None) -> int:
         value = self.number(name, default)
         if not value.is_integer():
             self.fail(f"field {name} must be a whole number, not {value}")
         return int(value)
 
-    def integers(self, *names: str, default: Any = _REQUIRED) -> Any:
+    def integers(self, *names: str, default: int | None = None) -> Any:
         """Returns a tuple of ints; typed Any because torch.nn's hints want tuples of one length each."""
         return tuple(self.integer(name, default) for name in names)
 
-    def boolean(self, name: str, default: bool = False) -> bool:
-        """Returns whether the field is true; nil gives ``default``."""
+    def boolean(self, name: str) -> bool:
+        """Returns whether the field is true; where there is none what is declared, or False."""
         value = self.get(name)
-        return default if value is None else bool(value)
+        return bool(self.absent(name) if value is None else value)
 
     def plain(self, name: str) -> Any:
         """Returns numbers, texts and booleans as they are, tables as lists, storages as tuples; None if

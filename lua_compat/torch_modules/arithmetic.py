@@ -49,8 +49,8 @@ class CMul(Torch7Module):
 class MM(Torch7Module):
     """The product of two matrices, or of two batches of them."""
 
-    transA: bool = False
-    transB: bool = False
+    transA: bool
+    transB: bool
 
     def forward(self, input: list[Tensor]) -> Tensor:
         a, b = input
@@ -60,7 +60,7 @@ class MM(Torch7Module):
 class MV(Torch7Module):
     """The product of a matrix and a vector, or of two batches of them."""
 
-    trans: bool = False
+    trans: bool
 
     def forward(self, input: list[Tensor]) -> Tensor:
         matrix, vector = input

@@ -1,19 +1,23 @@
 """The base of Torch7's layers: fields that are both its constructor's arguments and its attributes."""
 
 import inspect
+from functools import partial
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
+from lua_compat.declarations import find_declaration
+
 Size = tuple[int, ...]  # a torch.LongStorage of sizes
 
 
 class Torch7Module(nn.Module):
-    """A layer whose Torch7 fields are declared as annotations; those without a default are required.
+    """A layer whose Torch7 fields are annotations; the defaults of Torch7's class are its declaration's.
 
     A field annotated ``nn.Parameter`` or ``nn.Parameter | None`` is registered as a parameter, ``Tensor`` as
-    a buffer, ``nn.Module`` as a child. Raises TypeError for a field that is missing or unknown.
+    a buffer, ``nn.Module`` as a child. Raises TypeError for a field that is missing, without a default, or
+    unknown.
     """
 
     typename: ClassVar[str] = ""  # of the Torch7 class; '' for 'nn.' and the name of the Python class
@@ -30,7 +34,14 @@ class Torch7Module(nn.Module):
             elif is_parameter(kind):
                 self.register_parameter(name, None)
             elif not hasattr(type(self), name):
-                raise TypeError(f"{type(self).__name__} needs the field {name}")
+                value = self._default(name)
+                if value is None:
+                    raise TypeError(f"{type(self).__name__} needs the field {name}")
+                setattr(self, name, value)
+
+    def _default(self, name: str) -> Any:
+        declaration = find_declaration(torch7_name(type(self)))
+        return declaration and declaration.default(name, partial(getattr, self))
 
     def _set_field(self, name: str, kind: Any, value: Any) -> None:
         if is_parameter(kind):
@@ -69,6 +80,10 @@ class InPlace(nn.Module):
     def extra_repr(self) -> str:
         with torch.no_grad():
             return super().extra_repr()
+
+
+def torch7_name(kind: type[Torch7Module]) -> str:
+    return kind.typename or f"nn.{kind.__name__}"
 
 
 def declared_fields(cls: type) -> dict[str, Any]:

@@ -40,8 +40,8 @@ class SpatialConvolutionMap(Torch7Module):
     connTable: Tensor
     nInputPlane: int
     nOutputPlane: int
-    dW: int = 1
-    dH: int = 1
+    dW: int
+    dH: int
 
     def forward(self, input: Tensor) -> Tensor:
         planes_in, planes_out = (self.connTable.long() - 1).unbind(1)
@@ -62,10 +62,10 @@ class SpatialConvolutionLocal(Torch7Module):
     iH: int
     kW: int
     kH: int
-    dW: int = 1
-    dH: int = 1
-    padW: int = 0
-    padH: int = 0
+    dW: int
+    dH: int
+    padW: int
+    padH: int
 
     def forward(self, input: Tensor) -> Tensor:
         batch = input if input.dim() == 4 else input.unsqueeze(0)
@@ -89,8 +89,8 @@ class SpatialSubSampling(Torch7Module):
     bias: nn.Parameter
     kW: int
     kH: int
-    dW: int = 1
-    dH: int = 1
+    dW: int
+    dH: int
 
     def forward(self, input: Tensor) -> Tensor:
         sums = functional.avg_pool2d(input, (self.kH, self.kW), (self.dH, self.dW), divisor_override=1)
@@ -122,7 +122,7 @@ class TemporalSubSampling(Torch7Module):
     weight: nn.Parameter
     bias: nn.Parameter
     kW: int
-    dW: int = 1
+    dW: int
 
     def forward(self, input: Tensor) -> Tensor:
         return input.unfold(-2, self.kW, self.dW).sum(-1) * self.weight + self.bias

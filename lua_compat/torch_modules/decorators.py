@@ -12,8 +12,8 @@ class Bottle(Torch7Module):
     """Folds the leading dimensions of an input of more than ``nInputDim`` into the first one it leaves."""
 
     module: nn.Module
-    nInputDim: int = 2
-    nOutputDim: int = 2
+    nInputDim: int
+    nOutputDim: int
 
     def forward(self, input: Tensor) -> Tensor:
         extra = input.dim() - self.nInputDim
@@ -33,7 +33,7 @@ class WeightNorm(Torch7Module):
     child: nn.Module
     v: nn.Parameter
     g: nn.Parameter
-    outputDim: int = 1
+    outputDim: int
 
     def forward(self, input: Any) -> Any:
         return torch.func.functional_call(self.child, {"weight": self.weight()}, (input,))

@@ -14,10 +14,10 @@ class Dropout(InPlace, Torch7Module):
     """Zeros with probability ``p``; the rest is scaled by 1 / (1 - p) when training (``v2``), else it is
     everything that is scaled, by 1 - p, when evaluating."""
 
-    p: float = 0.5
+    p: float
     v2: bool = True
     inplace: bool
-    stochastic_inference: bool = False
+    stochastic_inference: bool
 
     def noise_shape(self, input: Tensor) -> torch.Size:
         return input.shape
@@ -53,8 +53,8 @@ class VolumetricDropout(SpatialDropout):
 class WhiteNoise(Torch7Module):
     """Adds normal noise when training, its mean when evaluating."""
 
-    mean: float = 0
-    std: float = 0.1
+    mean: float
+    std: float
 
     def forward(self, input: Tensor) -> Tensor:
         if self.training:

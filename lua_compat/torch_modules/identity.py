@@ -28,8 +28,8 @@ class L1Penalty(Torch7Module):
     """The input; l1weight * sign(input) is added to its gradient, or replaces it without provideOutput."""
 
     l1weight: float
-    sizeAverage: bool = False
-    provideOutput: bool = True
+    sizeAverage: bool
+    provideOutput: bool
 
     def forward(self, input: Tensor) -> Tensor:
         weight = self.l1weight / input.numel() if self.sizeAverage else self.l1weight

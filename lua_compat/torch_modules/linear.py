@@ -12,7 +12,7 @@ class LinearWeightNorm(Torch7Module):
     v: nn.Parameter
     g: nn.Parameter
     bias: nn.Parameter | None
-    eps: float = 1e-16
+    eps: float
 
     def forward(self, input: Tensor) -> Tensor:
         norms = self.v.norm(dim=1, keepdim=True).clamp(min=self.eps)

@@ -56,7 +56,7 @@ class Normalize(Torch7Module):
     """Each row over its ``p``-norm, (sum |x|^p + eps)^(1/p); p may be infinite: max |x| + eps."""
 
     p: float
-    eps: float = 1e-10
+    eps: float
 
     def forward(self, input: Tensor) -> Tensor:
         if self.p == float("inf"):
@@ -108,8 +108,8 @@ class SpatialDivisiveNormalization(SpatialSubtractiveNormalization):
     """Divides by the local standard deviation over all planes, at least ``threshold``, else ``thresval``."""
 
     stdestimator: nn.Module
-    threshold: float = 1e-4
-    thresval: float = 1e-4
+    threshold: float
+    thresval: float
 
     def __init__(self, **fields: Any) -> None:
         super().__init__(**fields)

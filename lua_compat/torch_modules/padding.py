@@ -12,8 +12,8 @@ class Padding(Torch7Module):
     dim: int
     pad: int
     nInputDim: int | None = None
-    value: float = 0
-    index: int = 1
+    value: float
+    index: int
 
     def forward(self, input: Tensor) -> Tensor:
         dim = self.dim - 1 + (self.nInputDim is not None and input.dim() != self.nInputDim)

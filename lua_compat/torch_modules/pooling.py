@@ -23,7 +23,7 @@ class TemporalDynamicKMaxPooling(Torch7Module):
     """The max(minK, ceil(factor * frames)) largest values of each feature, in their order."""
 
     minK: int
-    factor: float = 0
+    factor: float
 
     def forward(self, input: Tensor) -> Tensor:
         frames = input.shape[-2]

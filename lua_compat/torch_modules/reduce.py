@@ -8,7 +8,7 @@ from lua_compat.torch_modules.base import Torch7Module, axis
 class _Reduction(Torch7Module):
     """Takes one dimension away; a vector becomes one element."""
 
-    dimension: int = 1
+    dimension: int
     nInputDims: int | None = None
 
     def reduce(self, input: Tensor, dim: int) -> Tensor:
@@ -30,8 +30,8 @@ class Min(_Reduction):
 
 
 class Sum(_Reduction):
-    sizeAverage: bool = False
-    squeeze: bool = True
+    sizeAverage: bool
+    squeeze: bool
 
     def reduce(self, input: Tensor, dim: int) -> Tensor:
         keep = not self.squeeze
@@ -39,4 +39,4 @@ class Sum(_Reduction):
 
 
 class Mean(Sum):
-    sizeAverage: bool = True
+    sizeAverage: bool

@@ -41,7 +41,7 @@ class Narrow(Torch7Module):
 
     dimension: int
     index: int
-    length: int = 1
+    length: int
 
     def forward(self, input: Tensor) -> Tensor:
         dim = axis(self.dimension, input)
@@ -102,7 +102,7 @@ class Replicate(Torch7Module):
     """The input ``nfeatures`` times, along a new dimension ``dim`` of a sample of ``ndim`` dimensions."""
 
     nfeatures: int
-    dim: int = 1
+    dim: int
     ndim: int | None = None
 
     def forward(self, input: Tensor) -> Tensor:

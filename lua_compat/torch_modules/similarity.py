@@ -72,7 +72,7 @@ class CosineDistance(Torch7Module):
 class PairwiseDistance(Torch7Module):
     """The ``norm``-distance of the rows of two tensors."""
 
-    norm: float = 2
+    norm: float
 
     def forward(self, input: list[Tensor]) -> Tensor:
         a, b = map(_rows, input)

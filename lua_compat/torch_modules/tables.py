@@ -37,7 +37,7 @@ class SelectTable(Torch7Module):
 
 class NarrowTable(Torch7Module):
     offset: int
-    length: int = 1
+    length: int
 
     def forward(self, input: list[Any]) -> list[Any]:
         return list(input[self.offset - 1 : self.offset - 1 + self.length])

@@ -51,7 +51,7 @@ class CReLU(Torch7Module):
     """relu(x) and relu(-x) joined along the first dimension of a sample of ``nInputDims`` dimensions."""
 
     nInputDims: int
-    inplace: bool = False
+    inplace: bool
 
     def forward(self, input: Tensor) -> Tensor:
         planes = 1 if input.dim() == self.nInputDims + 1 else 0

@@ -1,14 +1,18 @@
 """What is declared of nn's classes is what Torch7, the kernels, THNN and torch.nn have."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from torch import nn
 
+from lua_compat import run, t7
+from lua_compat.conversion import ConversionError, to_torch
 from lua_compat.declarations import Declaration, declarations
 from lua_compat.kernels import all_kernels
 from lua_compat.runtime.state import LUA_FOLDER
+from tests.helpers.commands import run_lua
 from tests.helpers.places import DATA
 
 NN_CLASSES = (DATA / "nn_classes.txt").read_text(encoding="utf-8")
@@ -54,10 +58,10 @@ def expected_fields(declared: Declaration, values: list[Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     given = iter(values)
     for name, field in declared.fields.items():
-        value = next(given, None) if field.role == "argument" else None
+        value = next(given, None) if field.role in ("argument", "own") else None
         if value is None:
             value = found.get(field.like) if field.like else field.default
-        if not isinstance(value, str) or value == field.default:
+        if field.role != "own" and (not isinstance(value, str) or value == field.default):
             found[name] = value
     return found
 
@@ -141,3 +145,65 @@ def test_a_family_is_declared_where_its_classes_are() -> None:
         assert file.parent.name in beside
     families = {declared.family for declared in declarations().values()}
     assert families == {file.parent.name for file in (LUA_FOLDER / "nn").glob("*/init.lua")}
+
+
+SAVE = """
+require 'nn'
+local saved = {}
+for _, expression in ipairs(dofile(arg[1])) do
+   local ok, module = pcall(loadstring('return ' .. expression))
+   if ok and not expression:find 'Copy' and not expression:find 'Profile' then saved[#saved + 1] = module end
+end
+torch.save(arg[2], saved)
+"""
+
+
+def converted(module: t7.TorchObject, changes: dict[str, Any]) -> str:
+    fields = {**dict(module.fields.items()), **changes}
+    kept = t7.LuaTable({name: value for name, value in fields.items() if value is not None})
+    try:
+        return repr(to_torch(t7.TorchObject(module.typename, module.version, kept)))
+    except ConversionError as error:
+        return str(error)
+
+
+def test_a_file_without_a_field_means_what_is_declared(tmp_path: Path) -> None:
+    (tmp_path / "save.lua").write_text(SAVE)
+    saved = tmp_path / "modules.t7"
+    assert run(tmp_path / "save.lua", [str(DATA / "nn_constructors.lua"), str(saved)]) == 0
+    compared = 0
+    for module in t7.load(saved).array():
+        declared = declarations()[module.typename.removeprefix("nn.")]
+        for name, field in declared.fields.items():
+            value = declared.absent(name, module.get)
+            if value is None or field.kind not in KINDS or module.get(name) is None:
+                continue
+            without, with_it = converted(module, {name: None}), converted(module, {name: value})
+            if not without.endswith("is not supported"):  # such an old file
+                assert without == with_it, f"{module.typename}.{name}"
+                compared += 1
+    assert compared > 150
+
+
+def test_lua_reads_a_module_without_a_field_as_declared(tmp_path: Path) -> None:
+    rows = [
+        f"{{ '{name}', '{field.name}', {str(value).lower()} }}"
+        for name, declared in declarations().items()
+        for field in declared.fields.values()
+        for value in [declared.absent(field.name, lambda _: None)]
+        if value is not None and field.name in (declared.takes or "").split()
+    ]
+    assert len(rows) > 60
+    code = f"""
+        require 'nn'
+        local reader = require('nn.shared.declared').reader
+        for _, row in ipairs{{ {", ".join(rows)} }} do
+           local name, field, value = unpack(row)
+           local module = setmetatable({{}}, {{ __index = function(_, key)
+              if key ~= field then return key:find('^pad') and 0 or 2 end
+           end }})
+           local read = reader(name, field)(module)
+           assert(read == value, ('%s.%s: %s'):format(name, field, tostring(read)))
+        end
+    """
+    run_lua(tmp_path, code)

@@ -30,7 +30,7 @@ def _depth_concat(f: Fields) -> nn.Module:
 
 
 def _map_table(f: Fields) -> nn.Module:
-    if not f.boolean("shared", True):
+    if not f.boolean("shared"):
         f.fail("clones with parameters of their own (shared = false) are not supported")
     return containers.MapTable([f.child("module")])
 

@@ -18,12 +18,13 @@ _VOLUME = ("T", "H", "W")
 def _common(f: Fields, axes: tuple[str, ...]) -> dict[str, Any]:
     """Returns the arguments that torch.nn's convolutions share. ``axes``: the letters of kH, dH, padH, ..."""
     # Files of before 2015 have one ``padding``.
-    padding = f.integers(*(f"pad{axis}" for axis in axes), default=f.integer("padding", 0))
+    old = f.get("padding")
+    padding = f.integers(*(f"pad{axis}" for axis in axes), default=old and f.integer("padding"))
     if min(padding) < 0:
         f.fail(f"negative padding {padding} is not supported")
     return {
         "kernel_size": f.integers(*(f"k{axis}" for axis in axes)),
-        "stride": f.integers(*(f"d{axis}" for axis in axes), default=1),
+        "stride": f.integers(*(f"d{axis}" for axis in axes)),
         "padding": padding,
         "bias": f.get("bias") is not None,
         "device": "meta",  # the parameters come from the file
@@ -57,7 +58,7 @@ def _volumetric(f: Fields) -> nn.Module:
 
 def _full_convolution(f: Fields, kind: Any, axes: tuple[str, ...]) -> nn.Module:
     planes_in, planes_out = f.integers("nInputPlane", "nOutputPlane")
-    adjustment = f.integers(*(f"adj{axis}" for axis in axes), default=0)
+    adjustment = f.integers(*(f"adj{axis}" for axis in axes))
     common = _common(f, axes)
     module = kind(planes_in, planes_out, output_padding=adjustment, **common)
     return _with_parameters(f, module, f.parameter("weight", (planes_in, planes_out, *common["kernel_size"])))
@@ -88,8 +89,8 @@ def _depth_wise(f: Fields) -> nn.Module:
 
 def _local(f: Fields) -> nn.Module:
     shape = f.integers("oH", "oW", "nOutputPlane", "nInputPlane", "kH", "kW")
-    steps = {name: f.integer(name, 1) for name in ("dH", "dW")}
-    pads = {name: f.integer(name, 0) for name in ("padH", "padW")}
+    steps = {name: f.integer(name) for name in ("dH", "dW")}
+    pads = {name: f.integer(name) for name in ("padH", "padW")}
     image = {name: f.integer(name) for name in ("iH", "iW", "kH", "kW")}
     return convolution.SpatialConvolutionLocal(
         weight=f.parameter("weight", shape), bias=f.parameter("bias"), **image, **steps, **pads
@@ -99,7 +100,7 @@ def _local(f: Fields) -> nn.Module:
 def _temporal(f: Fields) -> nn.Module:
     features_in, features_out, width = f.integers("inputFrameSize", "outputFrameSize", "kW")
     module = convolution.TemporalConvolution(
-        features_in, features_out, width, stride=f.integer("dW", 1), device="meta"
+        features_in, features_out, width, stride=f.integer("dW"), device="meta"
     )
     # A row is frame by frame; nn.Conv1d's is feature by feature.
     weight = f.parameter("weight", (features_out, width, features_in)).detach().transpose(1, 2)
@@ -112,7 +113,7 @@ def _temporal_row(f: Fields) -> nn.Module:
         features,
         features,
         width,
-        stride=f.integer("dW", 1),
+        stride=f.integer("dW"),
         groups=features,
         bias=f.get("bias") is not None,
         device="meta",

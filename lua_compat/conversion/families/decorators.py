@@ -12,9 +12,8 @@ from lua_compat.torch_modules import decorators
 
 
 def _bottle(f: Fields) -> nn.Module:
-    inner = f.integer("nInputDim", 2)
     return decorators.Bottle(
-        module=f.only_child(), nInputDim=inner, nOutputDim=f.integer("nOutputDim", inner)
+        module=f.only_child(), nInputDim=f.integer("nInputDim"), nOutputDim=f.integer("nOutputDim")
     )
 
 
@@ -30,7 +29,7 @@ def _weight_norm(f: Fields) -> nn.Module:
         source["weight"] = t7.Tensor.from_numpy(torch.zeros(size, dtype=v.dtype).numpy())
     child = f.convert(source, ".modules[1]")
     child.get_parameter("weight").requires_grad_(False)
-    return decorators.WeightNorm(child=child, v=v, g=g, outputDim=f.integer("outputDim", 1))
+    return decorators.WeightNorm(child=child, v=v, g=g, outputDim=f.integer("outputDim"))
 
 
 CONVERSIONS: dict[str, Conversion] = {

@@ -15,12 +15,12 @@ from lua_compat.torch_modules.repositories.rnn import LazyDropout
 def _dropout(f: Fields) -> nn.Module:
     if f.boolean("lazy"):  # rnn's
         return LazyDropout(p=f.number("p"), mono=f.boolean("mono"), v2=f.boolean("v2"))
-    if f.boolean("v2", False) and not f.boolean("stochastic_inference"):
+    if f.boolean("v2") and not f.boolean("stochastic_inference"):
         kind = dropout.InPlaceDropout if f.boolean("inplace") else nn.Dropout
         return kind(f.number("p"), f.boolean("inplace"))
     return dropout.Dropout(
         p=f.number("p"),
-        v2=f.boolean("v2", False),
+        v2=f.boolean("v2"),
         inplace=f.boolean("inplace"),
         stochastic_inference=f.boolean("stochastic_inference"),
     )

@@ -12,7 +12,7 @@ from lua_compat.torch_modules import identity
 
 
 def _gradient_reversal(f: Fields) -> nn.Module:
-    return identity.GradientReversal(factor=1 if f.version < 2 else f.number("lambda", 1))
+    return identity.GradientReversal(factor=1 if f.version < 2 else f.number("lambda"))
 
 
 CONVERSIONS: dict[str, Conversion] = {

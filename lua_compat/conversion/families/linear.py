@@ -21,14 +21,14 @@ def convert_linear(f: Fields) -> nn.Module:
 
 def _lookup_table(f: Fields) -> nn.Module:
     weight = f.parameter("weight")
-    padding = f.integer("paddingValue", 0)
+    padding = f.integer("paddingValue")
     max_norm = f.get("maxNorm")
     module = linear.LookupTable(
         weight.shape[0],
         weight.shape[1],
         padding_idx=padding - 1 if padding > 0 else None,
         max_norm=None if max_norm is None else f.number("maxNorm"),
-        norm_type=f.number("normType", 2),
+        norm_type=f.number("normType"),
         scale_grad_by_freq=f.boolean("shouldScaleGradByFreq"),
         device="meta",
     )

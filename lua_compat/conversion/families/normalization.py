@@ -16,9 +16,7 @@ def _batch_norm(kind: Callable[..., Any]) -> Callable[[Fields], nn.Module]:
     def convert(f: Fields) -> nn.Module:
         mean = f.tensor("running_mean")
         weight, bias = (f.optional_parameter(name) for name in ("weight", "bias"))
-        module: nn.Module = kind(
-            mean.numel(), f.number("eps", 1e-5), f.number("momentum", 0.1), weight is not None
-        )
+        module: nn.Module = kind(mean.numel(), f.number("eps"), f.number("momentum"), weight is not None)
         module.register_parameter("weight", weight)
         module.register_parameter("bias", bias)
         module.running_mean, module.running_var = mean, _running_variance(f)
@@ -31,7 +29,7 @@ def _batch_norm(kind: Callable[..., Any]) -> Callable[[Fields], nn.Module]:
 def _running_variance(f: Fields) -> Any:
     """Version 1 kept 1 / sqrt(variance + eps) instead."""
     if f.get("running_var") is None and f.get("running_std") is not None:
-        return f.tensor("running_std").pow(-2) - f.number("eps", 1e-5)
+        return f.tensor("running_std").pow(-2) - f.number("eps")
     return f.tensor("running_var")
 
 
@@ -40,7 +38,7 @@ def _cross_map_lrn(f: Fields) -> nn.Module:
     if size % 2 == 0:
         f.fail(f"size must be odd, not {size}")
     k = f.number("K" if f.typename.startswith("cudnn.") else "k", 1)
-    return normalization.SpatialCrossMapLRN(size, f.number("alpha", 1e-4), f.number("beta", 0.75), k)
+    return normalization.SpatialCrossMapLRN(size, f.number("alpha"), f.number("beta"), k)
 
 
 CONVERSIONS: dict[str, Conversion] = {

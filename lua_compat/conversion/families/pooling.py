@@ -13,9 +13,9 @@ from lua_compat.torch_modules import pooling
 
 def _max2d(f: Fields) -> nn.Module:
     kernel = f.integers("kH", "kW")
-    stride = f.integer("dH", kernel[0]), f.integer("dW", kernel[1])
-    padding = f.integers("padH", "padW", default=0)
-    dilation = f.integers("dilationH", "dilationW", default=1)
+    stride = f.integers("dH", "dW")
+    padding = f.integers("padH", "padW")
+    dilation = f.integers("dilationH", "dilationW")
     ceil = f.boolean("ceil_mode")
     drops_outside = any(padding) and not f.typename.startswith("cudnn.")
     starts_outside = any(step > size for size, step in zip(kernel, stride, strict=True)) or any(padding)
@@ -25,10 +25,10 @@ def _max2d(f: Fields) -> nn.Module:
 
 
 def _average2d(f: Fields) -> nn.Module:
-    kernel, stride = f.integers("kH", "kW"), f.integers("dH", "dW", default=1)
-    padding = f.integers("padH", "padW", default=0)
+    kernel, stride = f.integers("kH", "kW"), f.integers("dH", "dW")
+    padding = f.integers("padH", "padW")
     # Files of before ceil_mode know neither padding nor excluding it.
-    counted = f.get("ceil_mode") is None or f.boolean("count_include_pad", True)
+    counted = f.get("ceil_mode") is None or f.boolean("count_include_pad")
     ceil = f.boolean("ceil_mode")
     if ceil and not any(padding) and any(step > size for size, step in zip(kernel, stride, strict=True)):
         f.fail("ceil mode with steps larger than the kernel averages nothing at the border")
@@ -38,8 +38,8 @@ def _average2d(f: Fields) -> nn.Module:
 
 def _cudnn_average2d(f: Fields) -> nn.Module:
     """cudnn divides by the whole window, also where ceil mode lets it end outside the padded image."""
-    kernel, stride = f.integers("kH", "kW"), f.integers("dH", "dW", default=1)
-    padding = f.integers("padH", "padW", default=0)
+    kernel, stride = f.integers("kH", "kW"), f.integers("dH", "dW")
+    padding = f.integers("padH", "padW")
     ceil = f.boolean("ceil_mode")
     if ceil and any(padding):
         f.fail("ceil mode with padding is not supported")
@@ -59,8 +59,8 @@ def _max3d(f: Fields) -> nn.Module:
     return nn.MaxPool3d(
         f.integers("kT", "kH", "kW"),
         f.integers("dT", "dH", "dW"),
-        f.integers("padT", "padH", "padW", default=0),
-        f.integers("dilationT", "dilationH", "dilationW", default=1),
+        f.integers("padT", "padH", "padW"),
+        f.integers("dilationT", "dilationH", "dilationW"),
         ceil_mode=f.boolean("ceil_mode"),
     )
 

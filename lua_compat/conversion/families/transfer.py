@@ -25,7 +25,7 @@ def _may_overwrite(
 
 
 _hard_tanh = _may_overwrite(
-    nn.Hardtanh, transfer.Hardtanh, lambda f: (f.number("min_val", -1), f.number("max_val", 1))
+    nn.Hardtanh, transfer.Hardtanh, lambda f: (f.number("min_val"), f.number("max_val"))
 )
 
 
@@ -60,13 +60,13 @@ CONVERSIONS: dict[str, Conversion] = {
     "nn.HardTanh": _hard_tanh,
     "nn.Clamp": _hard_tanh,
     "cudnn.ClippedReLU": _may_overwrite(nn.Hardtanh, transfer.Hardtanh, lambda f: (0, f.number("ceiling"))),
-    "nn.ELU": _may_overwrite(nn.ELU, transfer.ELU, lambda f: (f.number("alpha", 1),)),
-    "nn.LeakyReLU": _may_overwrite(nn.LeakyReLU, transfer.LeakyReLU, lambda f: (f.number("negval", 0.01),)),
+    "nn.ELU": _may_overwrite(nn.ELU, transfer.ELU, lambda f: (f.number("alpha"),)),
+    "nn.LeakyReLU": _may_overwrite(nn.LeakyReLU, transfer.LeakyReLU, lambda f: (f.number("negval"),)),
     "nn.RReLU": _may_overwrite(nn.RReLU, transfer.RReLU, lambda f: (f.number("lower"), f.number("upper"))),
     "nn.PReLU": _prelu,
-    "nn.SoftPlus": lambda f: nn.Softplus(f.number("beta", 1), f.number("threshold", 20)),
-    "nn.HardShrink": lambda f: nn.Hardshrink(f.number("lambda", 0.5)),
-    "nn.SoftShrink": lambda f: nn.Softshrink(f.number("lambda", 0.5)),
+    "nn.SoftPlus": lambda f: nn.Softplus(f.number("beta"), f.number("threshold")),
+    "nn.HardShrink": lambda f: nn.Hardshrink(f.number("lambda")),
+    "nn.SoftShrink": lambda f: nn.Softshrink(f.number("lambda")),
     "nn.SoftMax": lambda f: transfer.SoftMax(),
     "nn.SpatialSoftMax": lambda f: transfer.SoftMax(),
     "nn.LogSoftMax": lambda f: transfer.LogSoftMax(),

@@ -18,7 +18,7 @@
 --    torch_nn   the class of torch.nn that computes the same
 --
 -- A field is name:type, or name:type=default, where a default is a number, true, false, a 'text', or the name of
--- another field; name:type? may be nil. The types are
+-- another field; name:type? may be nil. With ! after its type it is the constructor's own, no field. The types are
 --    whole      a whole number that C's int can hold
 --    number     as LuaJIT gives it to C; scalar: as a function of torch takes it, which may be a text of a number
 --    flag       true or false; a module without it means false
@@ -43,10 +43,10 @@ local function value_of(text)
    return nil, text
 end
 
--- Appends the fields of a text. role: argument, field or optional
+-- Appends the fields of a text. role: argument, field or optional; own: an argument that becomes no field
 local function add_fields(list, text, role)
-   for name, kind, rest in (text or ''):gmatch('([%w_]+):(%a+)(%S*)') do
-      local field = { name = name, kind = kind, role = role, may_be_nil = rest == '?' }
+   for name, kind, own, rest in (text or ''):gmatch('([%w_]+):(%a+)(!?)(%S*)') do
+      local field = { name = name, kind = kind, role = own == '!' and 'own' or role, may_be_nil = rest == '?' }
       if rest:sub(1, 1) == '=' then field.default, field.like = value_of(rest:sub(2)) end
       list[#list + 1] = field
    end
@@ -136,7 +136,7 @@ function declarations.usage(declaration)
    if declaration.usage then return declaration.usage end
    local required, optional = {}, {}
    for _, field in ipairs(declaration.all) do
-      if field.role == 'argument' then
+      if field.role == 'argument' or field.role == 'own' then
          local is_optional = field.may_be_nil or field.default ~= nil or field.like
          local list = (is_optional or #optional > 0) and optional or required
          list[#list + 1] = field.name

@@ -2,7 +2,7 @@
 return {
    Add = {
       help = 'Adds a learnt bias, one for each input or one for all.',
-      arguments = 'inputSize:whole scalar:flag?',
+      arguments = 'inputSize:whole! scalar:flag?',
    },
    Mul = {
       help = 'Multiplies by one learnt number.',

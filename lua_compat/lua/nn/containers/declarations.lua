@@ -48,6 +48,7 @@ return {
       help = 'Runs one module on each element of a table, with shared weights.',
       base = 'Container',
       arguments = 'module:module? shared:flag=true',
+      absent = 'shared=true',
    },
    StochasticGradient = {
       help = 'Trains a module on a dataset, one example at a time.',

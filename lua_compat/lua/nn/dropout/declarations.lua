@@ -2,7 +2,7 @@
 return {
    Dropout = {
       help = 'Sets elements to zero at random in training, and scales the others.',
-      arguments = 'p:number=0.5 v1:flag? inplace:flag? stochastic_inference:flag=false',
+      arguments = 'p:number=0.5 v1:flag!? inplace:flag? stochastic_inference:flag=false',
       fields = 'train:flag=true noise:Tensor',
       torch_nn = 'Dropout',
    },

@@ -6,7 +6,7 @@ return {
    },
    Copy = {
       help = 'Copies the input, into another type if one is given.',
-      arguments = 'intype:text? outtype:text? forceCopy:flag? dontCast:flag?',
+      arguments = 'intype:text!? outtype:text!? forceCopy:flag!? dontCast:flag?',
    },
    ZeroGrad = {
       help = 'Passes its input on, and a gradient of zeros back.',

@@ -2,7 +2,7 @@
 return {
    Linear = {
       help = 'A fully connected layer: a matrix times the input, plus a bias.',
-      arguments = 'inputSize:whole outputSize:whole bias:flag=true',
+      arguments = 'inputSize:whole! outputSize:whole! bias:flag!=true',
       thnn = {
          updateOutput = 'input output weight bias addBuffer',
          updateGradInput = 'input gradOutput gradInput weight',
@@ -12,7 +12,8 @@ return {
    },
    LookupTable = {
       help = 'A learnt vector for each whole number of the input.',
-      arguments = 'nIndex:whole nOutput:whole paddingValue:whole=0 maxNorm:number? normType:number?',
+      arguments = 'nIndex:whole! nOutput:whole! paddingValue:whole=0 maxNorm:number? normType:number?',
+      absent = 'normType=2',
       thnn = {
          accGradParameters = 'input gradOutput gradWeight _ _ _ shouldScaleGradByFreq paddingValue scale',
          renorm = 'input weight maxNorm normType',
@@ -20,16 +21,16 @@ return {
    },
    PartialLinear = {
       help = 'A linear layer of which only some outputs are computed.',
-      arguments = 'inputsize:whole outputsize:whole bias:flag=true',
+      arguments = 'inputsize:whole outputsize:whole bias:flag!=true',
    },
    LinearWeightNorm = {
       help = 'A linear layer whose weight vectors are kept as direction and length.',
       base = 'Linear',
-      arguments = 'inputSize:whole outputSize:whole bias:flag=true eps:number=1e-16',
+      arguments = 'inputSize:whole outputSize:whole bias:flag!=true eps:number=1e-16',
    },
    Maxout = {
       help = "The largest of several linear layers' outputs.",
       base = 'Sequential',
-      arguments = 'inputSize:whole outputSize:whole maxoutNumber:whole preprocess:module?',
+      arguments = 'inputSize:whole! outputSize:whole! maxoutNumber:whole! preprocess:module!?',
    },
 }

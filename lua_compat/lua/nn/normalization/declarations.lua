@@ -2,7 +2,7 @@
 return {
    BatchNormalization = {
       help = 'Brings each feature to mean 0 and variance 1 over the batch, then scales and shifts it.',
-      arguments = 'nOutput:whole eps:number=1e-5 momentum:number=0.1 affine:flag=true',
+      arguments = 'nOutput:whole! eps:number=1e-5 momentum:number=0.1 affine:flag=true',
       fields = 'train:flag=true',
       thnn = {
          updateOutput = 'input output weight bias running_mean running_var save_mean save_std train momentum eps',
@@ -36,7 +36,7 @@ return {
    LayerNormalization = {
       help = 'Brings the features of each example to mean 0 and variance 1, then scales and shifts them.',
       base = 'Sequential',
-      arguments = 'nOutput:whole bias:number=0 eps:number=1e-10 affine:flag=true',
+      arguments = 'nOutput:whole! bias:number!=0 eps:number!=1e-10 affine:flag!=true',
    },
    SpatialSubtractiveNormalization = {
       help = 'Subtracts the local mean of an image.',

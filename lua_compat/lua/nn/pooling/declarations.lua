@@ -77,7 +77,7 @@ return {
    SpatialLPPooling = {
       help = 'The p-norm over windows of an image.',
       base = 'Sequential',
-      arguments = 'nInputPlane:any pnorm:number kW:whole kH:whole dW:whole=kW dH:whole=kH',
+      arguments = 'nInputPlane:any! pnorm:number! kW:whole kH:whole dW:whole=kW dH:whole=kH',
    },
    FeatureLPPooling = {
       help = 'The p-norm of neighbouring features.',

@@ -38,7 +38,9 @@ local function setter_of(class, declaration)
    for _, field in ipairs(declaration.all) do
       local name, kind = field.name, field.kind
       local default = field.like or field.default ~= nil and literal(field.default)
-      if field.role == 'argument' then
+      if field.role == 'own' then
+         parameters[#parameters + 1] = name
+      elseif field.role == 'argument' then
          parameters[#parameters + 1] = name
          if default == 'true' then add('if %s == nil then %s = true end', name, name)
          elseif default then add('%s = %s or %s', name, name, default) end

@@ -2,19 +2,19 @@
 return {
    Bilinear = {
       help = 'A bilinear form of two inputs, with learnt weights.',
-      arguments = 'inputSize1:whole inputSize2:whole outputSize:whole bias:flag=true',
+      arguments = 'inputSize1:whole! inputSize2:whole! outputSize:whole! bias:flag!=true',
    },
    Cosine = {
       help = 'The cosine of the angle between the input and each of the learnt weight vectors.',
-      arguments = 'inputSize:whole outputSize:whole',
+      arguments = 'inputSize:whole! outputSize:whole!',
    },
    Euclidean = {
       help = 'The distance of the input to each of the learnt centres.',
-      arguments = 'inputSize:whole outputSize:whole',
+      arguments = 'inputSize:whole! outputSize:whole!',
    },
    WeightedEuclidean = {
       help = 'The distance to each learnt centre, with a learnt weight for each feature.',
-      arguments = 'inputSize:whole outputSize:whole',
+      arguments = 'inputSize:whole! outputSize:whole!',
    },
    Kmeans = {
       help = 'Clusters its input around learnt centres.',

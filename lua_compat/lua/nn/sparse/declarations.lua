@@ -2,11 +2,11 @@
 return {
    SparseLinear = {
       help = 'A linear layer for inputs given as pairs of place and value.',
-      arguments = 'inputSize:whole outputSize:whole doGradInput:flag=false',
+      arguments = 'inputSize:whole! outputSize:whole! doGradInput:flag=false',
    },
    IndexLinear = {
       help = 'A linear layer for sparse inputs given as places and values.',
-      arguments = 'inputSize:whole outputSize:whole doGradInput:flag=false keysOffset:any? weight:tensor? '
-         .. 'bias:tensor? normalize:flag?',
+      arguments = 'inputSize:whole outputSize:whole doGradInput:flag=false keysOffset:any!? weight:tensor? '
+         .. 'bias:tensor? normalize:flag!?',
    },
 }
