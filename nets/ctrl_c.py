@@ -14,7 +14,7 @@ _LONGEST_WAIT = 5.0
 
 
 class AfterLoading:
-    """Puts a Ctrl-C off until the modules that are being loaded are there, for up to five seconds.
+    """Postpones a Ctrl-C until the modules that are being loaded are there, for up to five seconds.
 
     A library may take the exception for another error in the middle of being loaded, or go on without what it
     was loading (PyTorch without numpy). As a signal handler it raises KeyboardInterrupt.

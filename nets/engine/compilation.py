@@ -97,7 +97,7 @@ def compile(
         )
     traced = trace(module, torch.zeros(input_shape, dtype=chosen))
     for thread in compile_ahead(module, backend, chosen, input_shape):
-        thread.join()  # compilers beside them would disturb the timings
+        thread.join()  # compilers would disturb the timings
     with torch.no_grad():
         path = tuning_file or cache_file()
         place = _Place()

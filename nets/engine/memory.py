@@ -46,9 +46,9 @@ def _huge_page_bytes(count: int) -> Tensor | None:
     none."""
     if not hasattr(mmap, "MADV_HUGEPAGE") or huge_page_policy() in ("never", "unknown"):
         return None
-    room = (count + 2 * HUGE_PAGE - 1) // HUGE_PAGE * HUGE_PAGE
+    size = (count + 2 * HUGE_PAGE - 1) // HUGE_PAGE * HUGE_PAGE
     try:
-        mapping = mmap.mmap(-1, room, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        mapping = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         mapping.madvise(mmap.MADV_HUGEPAGE)
     except OSError:
         return None
@@ -100,13 +100,13 @@ class Memory:
         """Puts medium blocks side by side: each on huge pages of its own would waste one on average."""
         if not HUGE_PAGE <= count < _CHUNK:
             return self._block(count)
-        room = -(-count // _ALIGNMENT) * _ALIGNMENT
-        if self._chunk.numel() < room:
+        size = -(-count // _ALIGNMENT) * _ALIGNMENT
+        if self._chunk.numel() < size:
             chunk = _huge_page_bytes(_CHUNK)
             if chunk is None:
                 return self._block(count)
             self._chunk = chunk
-        block, self._chunk = self._chunk[:count], self._chunk[room:]
+        block, self._chunk = self._chunk[:count], self._chunk[size:]
         self._huge_page_bytes += count
         return _touched(block)
 

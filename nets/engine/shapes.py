@@ -164,9 +164,9 @@ def shifted(part: slice, by: int) -> slice:
     return slice(part.start + by, part.stop + by)
 
 
-def take(room: Tensor, shape: Sequence[int]) -> Tensor:
-    """Returns the start of flat ``room`` as a tensor of ``shape``."""
-    return room[: math.prod(shape)].view(*shape)
+def take(flat: Tensor, shape: Sequence[int]) -> Tensor:
+    """Returns the start of a ``flat`` tensor as one of ``shape``."""
+    return flat[: math.prod(shape)].view(*shape)
 
 
 def inside(padded: Tensor, padding: tuple[int, int], size: tuple[int, int]) -> Tensor:

@@ -82,7 +82,7 @@ def ways(shape: Convolution, phase: str, channels_last: bool) -> dict[str, Compu
         return {"mm": _PRODUCTS[phase], **_on_tensor_cores(shape, phase, channels_last)}
     found: dict[str, Compute] = {"cudnn": _by_pytorch(phase)}
     compiled = _on_tensor_cores(shape, phase, channels_last)
-    if not compiled:  # beside these cuDNN's tuner never found anything faster
+    if not compiled:  # compared with these cuDNN's tuner never found anything faster
         found["cudnn(tuned)"] = _by_pytorch(phase, benchmark=True)
     if shape.batch <= _FEW:
         found["native"] = _by_pytorch(phase, cudnn=False)

@@ -79,7 +79,7 @@ def _is_time(value: object) -> bool:
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Holds a lock file beside ``path``, where the system has such locks: readers need none."""
+    """Holds a lock file next to ``path``, if the system has such locks: readers need none."""
     flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     lock = os.open(path.with_suffix(".lock"), flags, 0o600)
     try:

@@ -131,7 +131,7 @@ class BilinearConvolution(Kernel):
         width = self._block_width(shape.in_channels, shape.out_channels)
         arithmetic = ARITHMETIC[shape.dtype]
         rounds = out is not None and out.dtype is not arithmetic
-        by_tap, room, passing = self.memory.scratch(
+        by_tap, scratch, passing = self.memory.scratch(
             arithmetic,
             (shape.taps, width * shape.in_channels),
             (map_.between * width * shape.in_channels,),
@@ -144,7 +144,7 @@ class BilinearConvolution(Kernel):
             taps.copy_(part.reshape(-1, shape.taps).t())
             target = found[:, first : first + width]
             exact = take(passing.flatten(), tuple(target.shape)) if rounds else target
-            map_.apply(taps, exact.flatten(1), room)
+            map_.apply(taps, exact.flatten(1), scratch)
             if rounds:
                 target.copy_(exact)
         return found
@@ -156,14 +156,14 @@ class BilinearConvolution(Kernel):
         return list(pieces(self.shape.batch, self.grid.rows, rows))
 
     def _scratch(self, piece: Piece, *others: int) -> tuple[Tensor, Tensor, list[Tensor], list[Tensor]]:
-        """Returns flat room for the transformed inputs and outputs of ``piece``, the largest; for its
+        """Returns flat scratch for the transformed inputs and outputs of ``piece``, the largest; for its
         transforms; and for so many numbers each of ``others``."""
         shape = self.shape
         values = self.transforms.products * self.grid.tiles_in(piece)
-        room = self.tiles.room(piece)
-        sizes = (values * shape.in_channels, values * shape.out_channels, *room, *others)
+        of_tiles = self.tiles.scratch_sizes(piece)
+        sizes = (values * shape.in_channels, values * shape.out_channels, *of_tiles, *others)
         inputs, outputs, *rest = self.memory.scratch(shape.dtype, *((size,) for size in sizes))
-        return inputs, outputs, rest[: len(room)], rest[len(room) :]
+        return inputs, outputs, rest[: len(of_tiles)], rest[len(of_tiles) :]
 
     def _values(self, flat: Tensor, piece: Piece, channels: int) -> Tensor:
         """Shows ``flat`` as (R, tiles of ``piece``, channels)."""
@@ -200,24 +200,24 @@ class BilinearConvolution(Kernel):
     ) -> None:
         matrices = self._forward_matrices(weight)
         cut = self._pieces()
-        inputs, outputs, room, _ = self._scratch(cut[0])
+        inputs, outputs, scratch, _ = self._scratch(cut[0])
         for piece in cut:
             transformed = self._values(inputs, piece, self.shape.in_channels)
             product = self._values(outputs, piece, self.shape.out_channels)
-            self.tiles.transform_input(x, piece, transformed, room)
+            self.tiles.transform_input(x, piece, transformed, scratch)
             self._multiply(transformed, matrices, product)
-            self.tiles.make_output(product, piece, bias, relu, out, room, add)
+            self.tiles.make_output(product, piece, bias, relu, out, scratch, add)
 
     def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
         matrices = self._backward_matrices(weight)
         cut = self._pieces()
-        inputs, outputs, room, _ = self._scratch(cut[0])
+        inputs, outputs, scratch, _ = self._scratch(cut[0])
         for piece in cut:
             gradient = self._values(outputs, piece, self.shape.out_channels)
             product = self._values(inputs, piece, self.shape.in_channels)
-            self.tiles.transform_output_gradient(grad_out, piece, gradient, room)
+            self.tiles.transform_output_gradient(grad_out, piece, gradient, scratch)
             self._multiply(gradient, matrices, product)
-            self.tiles.make_input_gradient(product, piece, grad_in, room)
+            self.tiles.make_input_gradient(product, piece, grad_in, scratch)
 
     def weight_gradient(self, x: Tensor, grad_out: Tensor, grad_weight: Tensor) -> None:
         shape, r = self.shape, self.transforms.products
@@ -226,15 +226,15 @@ class BilinearConvolution(Kernel):
         few = self.grid.tiles_in(whole) * both <= FEW_TILES * shape.in_channels * shape.out_channels
         cut = [whole] if few else self._pieces()
         outs_at_once, ins_at_once = self._channels_of_a_product(few, len(cut))
-        weight_room = self.tiles.weight_room(outs_at_once, ins_at_once)
-        inputs, outputs, room, (products, *weight_scratch) = self._scratch(
-            cut[0], r * outs_at_once * ins_at_once, *weight_room
+        weight_sizes = self.tiles.weight_scratch_sizes(outs_at_once, ins_at_once)
+        inputs, outputs, scratch, (products, *weight_scratch) = self._scratch(
+            cut[0], r * outs_at_once * ins_at_once, *weight_sizes
         )
         for index, piece in enumerate(cut):
             transformed = self._values(inputs, piece, shape.in_channels)
             gradient = self._values(outputs, piece, shape.out_channels)
-            self.tiles.transform_input(x, piece, transformed, room)
-            self.tiles.transform_output_gradient(grad_out, piece, gradient, room)
+            self.tiles.transform_input(x, piece, transformed, scratch)
+            self.tiles.transform_output_gradient(grad_out, piece, gradient, scratch)
             gradient = gradient.transpose(1, 2)
             if len(cut) > 1:
                 summed = products.view(r, shape.out_channels, shape.in_channels)

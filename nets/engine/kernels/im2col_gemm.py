@@ -74,7 +74,7 @@ class Im2colGemm(Kernel):
         return self.shape.taps * self.shape.in_channels
 
     def _scratch(self, cut: list[tuple[slice, slice]], *others: tuple[int, ...]) -> list[Tensor]:
-        """Returns room for one piece's columns, for the padded images they are gathered from, and for
+        """Returns scratch for one piece's columns, for the padded images they are gathered from, and for
         ``others``."""
         shape = self.shape
         images, rows = cut[0]
@@ -89,10 +89,10 @@ class Im2colGemm(Kernel):
         images, rows = piece
         if not any(self.shape.padding):
             return x[images]
-        room = padded[: images.stop - images.start]
+        buffer = padded[: images.stop - images.start]
         if rows.start == 0:
-            pad_into(room, x[images], self.shape.padding)
-        return room
+            pad_into(buffer, x[images], self.shape.padding)
+        return buffer
 
     def _gather(self, source: Tensor, rows: slice, columns: Tensor) -> Tensor:
         """Fills (positions, column length) ``columns`` for the output ``rows`` of the padded images."""
@@ -144,10 +144,10 @@ class Im2colGemm(Kernel):
             if rows.start == 0:
                 summed.zero_()
             grad = grad_out[images, rows]
-            room = columns[: grad.shape[0] * grad.shape[1] * grad.shape[2]]
+            buffer = columns[: grad.shape[0] * grad.shape[1] * grad.shape[2]]
             # Passed on without a name: fresh memory must be free again before the next piece needs some.
             self._scatter(
-                self._product.input_gradient_somewhere(grad.flatten(0, 2), matrix, room),
+                self._product.input_gradient_somewhere(grad.flatten(0, 2), matrix, buffer),
                 grad.shape[:3],
                 rows.start,
                 summed,

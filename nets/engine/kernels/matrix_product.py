@@ -59,12 +59,12 @@ class MatrixProduct(Kernel):
         else:
             grad_in.addmm_(grad_out, weight)
 
-    def input_gradient_somewhere(self, grad_out: Tensor, weight: Tensor, room: Tensor) -> Tensor:
-        """Returns the same in ``room``, or in fresh memory where the library gives it so."""
+    def input_gradient_somewhere(self, grad_out: Tensor, weight: Tensor, buffer: Tensor) -> Tensor:
+        """Returns the same in ``buffer``, or in new memory if the library returns it so."""
         if self.library == "onednn":
             return onednn.linear(grad_out, weight.t(), None)
-        self.input_gradient(grad_out, weight, room)
-        return room
+        self.input_gradient(grad_out, weight, buffer)
+        return buffer
 
     def weight_gradient(self, rows: Tensor, grad_out: Tensor, grad_weight: Tensor) -> None:
         if rows.shape[0] == 1:  # an outer product: memory-bound, and BLAS is half as fast at it
@@ -204,7 +204,7 @@ class CoveringConvolution(Kernel):
 
     def __init__(self, shape: ConvolutionShape, memory: Memory, product: MatrixProduct) -> None:
         self.product = product
-        # The product has scratch of its own to ask for: these rows need a place of their own.
+        # The product has scratch of its own to ask for: these rows need their own.
         self._rows = memory.empty((shape.batch, shape.in_channels, *shape.in_size), shape.dtype)
 
     def _gather(self, x: Tensor) -> Tensor:

@@ -20,14 +20,14 @@ WEIGHT_BYTES = 4 << 20  # transformed weight gradient of a step
 class OperatorTiles:
     """See ``Tiles`` in ``nets/engine/kernels/tiles.py``.
 
-    ``room`` is: the tiles of a step; what is between the stages of its transforms; its padded images.
+    ``scratch`` is: the tiles of a step; what is between the stages of its transforms; its padded images.
     """
 
     def __init__(self, grid: TileGrid, transforms: TileTransforms) -> None:
         self._grid = grid
         self._transforms = transforms
 
-    def room(self, piece: Piece) -> list[int]:
+    def scratch_sizes(self, piece: Piece) -> list[int]:
         shape, transforms, grid = self._grid.shape, self._transforms, self._grid
         tiles = grid.tiles_in(piece)
         in_step = between = 0
@@ -42,12 +42,12 @@ class OperatorTiles:
         padded = (images.stop - images.start) * math.prod(self._padded_size()) * shape.in_channels
         return [in_step, between, padded]
 
-    def weight_room(self, outputs: int, inputs: int) -> list[int]:
+    def weight_scratch_sizes(self, outputs: int, inputs: int) -> list[int]:
         weights = self._outputs_per_step(outputs, inputs) * inputs
         return [self._grid.shape.taps * weights, self._transforms.weight.between * weights]
 
-    def transform_input(self, x: Tensor, piece: Piece, values: Tensor, room: Sequence[Tensor]) -> None:
-        grid, shape, (in_step, between, padded) = self._grid, self._grid.shape, room
+    def transform_input(self, x: Tensor, piece: Piece, values: Tensor, scratch: Sequence[Tensor]) -> None:
+        grid, shape, (in_step, between, padded) = self._grid, self._grid.shape, scratch
         (m, n), (t, u), channels = grid.output_tile, grid.input_tile, shape.in_channels
         needs_padding = shape.padding != (0, 0) or self._padded_size() != shape.in_size
         for (images, rows), place in self._steps(piece, channels):
@@ -66,9 +66,9 @@ class OperatorTiles:
             self._transforms.input.apply(tiles.view(t * u, -1), values[:, place].flatten(1), between)
 
     def transform_output_gradient(
-        self, grad_out: Tensor, piece: Piece, values: Tensor, room: Sequence[Tensor]
+        self, grad_out: Tensor, piece: Piece, values: Tensor, scratch: Sequence[Tensor]
     ) -> None:
-        (m, n), width, (in_step, between, _) = self._grid.output_tile, self._grid.columns, room
+        (m, n), width, (in_step, between, _) = self._grid.output_tile, self._grid.columns, scratch
         channels = self._grid.shape.out_channels
         for (images, rows), place in self._steps(piece, channels):
             covered = grad_out[images, rows.start * m : rows.stop * m]
@@ -87,10 +87,10 @@ class OperatorTiles:
         bias: Tensor | None,
         relu: bool,
         out: Tensor,
-        room: Sequence[Tensor],
+        scratch: Sequence[Tensor],
         add: bool = False,
     ) -> None:
-        (m, n), (in_step, between, _) = self._grid.output_tile, room
+        (m, n), (in_step, between, _) = self._grid.output_tile, scratch
         channels = self._grid.shape.out_channels
         for (images, rows), place in self._steps(piece, channels):
             count, height = images.stop - images.start, rows.stop - rows.start
@@ -110,9 +110,9 @@ class OperatorTiles:
                     image_part.clamp_min_(0)
 
     def make_input_gradient(
-        self, values: Tensor, piece: Piece, grad_in: Tensor, room: Sequence[Tensor]
+        self, values: Tensor, piece: Piece, grad_in: Tensor, scratch: Sequence[Tensor]
     ) -> None:
-        grid, shape, (in_step, between, padded) = self._grid, self._grid.shape, room
+        grid, shape, (in_step, between, padded) = self._grid, self._grid.shape, scratch
         for (images, rows), place in self._steps(piece, shape.in_channels):
             count, height = images.stop - images.start, rows.stop - rows.start
             tiles = take(in_step, (*grid.input_tile, count, height, grid.columns, shape.in_channels))
@@ -126,9 +126,9 @@ class OperatorTiles:
             if rows.stop == grid.rows:
                 grad_in[images].copy_(inside(summed, shape.padding, shape.in_size))
 
-    def add_weight_gradient(self, values: Tensor, grad_weight: Tensor, room: Sequence[Tensor]) -> None:
+    def add_weight_gradient(self, values: Tensor, grad_weight: Tensor, scratch: Sequence[Tensor]) -> None:
         outputs, inputs, taps = grad_weight.shape
-        by_tap, between = room
+        by_tap, between = scratch
         for some in runs(outputs, self._outputs_per_step(outputs, inputs)):
             found = take(by_tap, (taps, some.stop - some.start, inputs))
             self._transforms.weight.apply_adjoint(values[:, some].flatten(1), found.flatten(1), between)

@@ -1,4 +1,4 @@
-"""Copies, sums and masks of all numbers of a value, between layers: by compiled code where there is some, or
+"""Copies, sums and masks of all numbers of a value, between layers: by compiled code if there is any, or
 else by PyTorch's operators."""
 
 import torch

@@ -62,26 +62,26 @@ class TileMap:
                 first += rows
         return found
 
-    def apply(self, tiles: Tensor, values: Tensor, room: Tensor) -> None:
+    def apply(self, tiles: Tensor, values: Tensor, scratch: Tensor) -> None:
         """Fills ``values`` (R, N), whose rows may lie apart, from contiguous ``tiles`` (n * n', N).
 
-        ``room`` is flat scratch for between * N numbers.
+        ``scratch`` is flat, for between * N numbers.
         """
         if self.leading is not None:
             count = tiles.shape[1]
-            mixed = room[: self.between * count].view(self.between, count)
+            mixed = scratch[: self.between * count].view(self.between, count)
             by_row = (self.leading.shape[1], -1)
             torch.mm(self.leading, tiles.view(by_row), out=mixed.view(self.leading.shape[0], -1))
             tiles = mixed
         for matrix, source, target in self._each_block(tiles, values):
             torch.mm(matrix, source, out=target)
 
-    def apply_adjoint(self, values: Tensor, tiles: Tensor, room: Tensor) -> None:
+    def apply_adjoint(self, values: Tensor, tiles: Tensor, scratch: Tensor) -> None:
         """Fills contiguous ``tiles`` (n * n', N) with the transposed map of ``values`` (R, N)."""
         mixed = tiles
         if self.leading is not None:
             count = tiles.shape[1]
-            mixed = room[: self.between * count].view(self.between, count)
+            mixed = scratch[: self.between * count].view(self.between, count)
         for matrix, target, source in self._each_block(mixed, values):
             torch.mm(matrix.t(), source, out=target)
         if self.leading is not None:

@@ -39,22 +39,22 @@ class Tiles(Protocol):
     """The linear maps around the matrix products of a bilinear algorithm, on pieces of a batch.
 
     Images are (batch, row, column, channel); ``values`` are (R, tiles of the piece, channels), transformed
-    weights (R, output channels, input channels). ``room`` is scratch of the sizes that :meth:`room` told.
+    weights (R, output channels, input channels). ``scratch`` has the sizes of :meth:`scratch_sizes`.
     """
 
     def __init__(self, grid: TileGrid, transforms: TileTransforms) -> None: ...
 
-    def room(self, piece: Piece) -> list[int]:
+    def scratch_sizes(self, piece: Piece) -> list[int]:
         """Numbers of scratch that the transforms of ``piece``, the largest, need."""
 
-    def weight_room(self, outputs: int, inputs: int) -> list[int]:
+    def weight_scratch_sizes(self, outputs: int, inputs: int) -> list[int]:
         """Returns the scratch that :meth:`add_weight_gradient` needs for so many channels."""
 
-    def transform_input(self, x: Tensor, piece: Piece, values: Tensor, room: Sequence[Tensor]) -> None:
+    def transform_input(self, x: Tensor, piece: Piece, values: Tensor, scratch: Sequence[Tensor]) -> None:
         """Fills ``values`` with the transformed input tiles."""
 
     def transform_output_gradient(
-        self, grad_out: Tensor, piece: Piece, values: Tensor, room: Sequence[Tensor]
+        self, grad_out: Tensor, piece: Piece, values: Tensor, scratch: Sequence[Tensor]
     ) -> None:
         """Fills ``values`` with the adjoint of the output's transform."""
 
@@ -65,15 +65,15 @@ class Tiles(Protocol):
         bias: Tensor | None,
         relu: bool,
         out: Tensor,
-        room: Sequence[Tensor],
+        scratch: Sequence[Tensor],
         add: bool = False,
     ) -> None:
         """Fills the piece's part of ``out``, or adds to it, before the ReLU."""
 
     def make_input_gradient(
-        self, values: Tensor, piece: Piece, grad_in: Tensor, room: Sequence[Tensor]
+        self, values: Tensor, piece: Piece, grad_in: Tensor, scratch: Sequence[Tensor]
     ) -> None:
         """Fills the piece's part of ``grad_in``; an image's pieces come from the top down."""
 
-    def add_weight_gradient(self, values: Tensor, grad_weight: Tensor, room: Sequence[Tensor]) -> None:
+    def add_weight_gradient(self, values: Tensor, grad_weight: Tensor, scratch: Sequence[Tensor]) -> None:
         """Adds the adjoint of the weight's transform to ``grad_weight`` (outputs, inputs, taps)."""

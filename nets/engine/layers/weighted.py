@@ -38,7 +38,7 @@ class WeightedLayer(FoldingLayer):
         super().__init__(operation, inputs, output, relu, memory, parameters)
         self._convolution = found.shape(inputs[0].image_shape, output.dtype) if found else None
         self._kernels: Kernels = {}
-        self._room = torch.empty(0)  # for the output before the sum, where the kernel cannot add to it
+        self._apart = torch.empty(0)  # for the output before the sum, where the kernel cannot add to it
 
     @classmethod
     def recognises(cls, operation: Operation, inputs: Sequence[Value], output: Value) -> bool:
@@ -60,7 +60,7 @@ class WeightedLayer(FoldingLayer):
 
     def allocate(self, memory: Memory) -> None:
         if self._addend is not None and not self._kernels[FORWARD][1].adds:
-            self._room = self.output.arrange(memory.empty((self.output.numel,), self.output.dtype))
+            self._apart = self.output.arrange(memory.empty((self.output.numel,), self.output.dtype))
 
     @property
     def multiply_adds(self) -> int:
@@ -99,8 +99,8 @@ class WeightedLayer(FoldingLayer):
                 out.copy_(addend.data)
             kernel.forward(x, weight, bias, self._rows(out), self.relu, add=True)
         else:
-            kernel.forward(x, weight, bias, self._rows(self._room), False)
-            torch.add(addend.data, self._room, out=out)
+            kernel.forward(x, weight, bias, self._rows(self._apart), False)
+            torch.add(addend.data, self._apart, out=out)
             if self.relu:
                 out.clamp_min_(0)
 

@@ -38,18 +38,18 @@ TOLERANCE = {torch.float32: 1e-4, torch.float64: 1e-9, torch.bfloat16: 5e-2}
 
 
 def guarded(count: int, at_end: bool) -> Tensor:
-    """Returns ``count`` bytes, zeros, that end where a page begins that nobody may touch, or begin behind
+    """Returns ``count`` bytes, zeros, that end where a guard page begins, or begin after
     one."""
     if count == 0:
         return torch.empty(0, dtype=torch.uint8)
     page = mmap.PAGESIZE
-    room = -(-count // page) * page
-    mapping = mmap.mmap(-1, room + 2 * page)
+    pages = -(-count // page) * page
+    mapping = mmap.mmap(-1, pages + 2 * page)
     start = ctypes.addressof(ctypes.c_char.from_buffer(mapping))
-    for place in (start, start + page + room):
+    for place in (start, start + page + pages):
         if _LIBC.mprotect(ctypes.c_void_p(place), ctypes.c_size_t(page), 0):
             raise OSError(ctypes.get_errno(), "mprotect")
-    offset = page + (room - count if at_end else 0)
+    offset = page + (pages - count if at_end else 0)
     return torch.frombuffer(mapping, dtype=torch.uint8, count=count, offset=offset)
 
 

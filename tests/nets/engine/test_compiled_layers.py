@@ -229,7 +229,7 @@ def test_what_pooling_is_not_compiled() -> None:
     with pytest.raises(NotCompiled, match="float16"):
         CompiledMaxPooling(plain, (4, 4), (2, 2), torch.float16)
     x = torch.ones(1, 3, 4, 4).permute(0, 2, 3, 1)
-    with pytest.raises(ValueError, match="must be neighbours"):
+    with pytest.raises(ValueError, match="must be contiguous"):
         CompiledMaxPooling(plain, (4, 4), (2, 2), torch.float32).forward(
             x, torch.empty(1, 2, 2, 3), torch.empty(1, 2, 2, 3, dtype=torch.uint8), False
         )
@@ -375,7 +375,7 @@ def test_what_normalisation_is_compiled() -> None:
     assert isinstance(batch_norm(3, 4, True, 1e-5, torch.bfloat16), CompiledBatchNorm)
     with c_compiler(NO_COMPILER):
         assert isinstance(batch_norm(3, 4, True, 1e-5, torch.float32), OperatorBatchNorm)
-    with pytest.raises(ValueError, match="must be neighbours"):
+    with pytest.raises(ValueError, match="must be contiguous"):
         x = torch.ones(3, 4).t()
         CompiledBatchNorm(3, True, 1e-5, torch.float32).normalise_batch(x, None, None, None, x)
 

@@ -298,11 +298,11 @@ def matrix(tile_map: TileMap, size: Pair) -> Tensor:
     """The (R, rows * columns) matrix of a map of tiles of that size, from what it does to the unit tiles."""
     numbers = math.prod(size)
     found = torch.empty(tile_map.values, numbers, dtype=torch.float64)
-    tile_map.apply(torch.eye(numbers, dtype=torch.float64), found, room_of(tile_map, numbers))
+    tile_map.apply(torch.eye(numbers, dtype=torch.float64), found, scratch_of(tile_map, numbers))
     return found
 
 
-def room_of(tile_map: TileMap, count: int) -> Tensor:
+def scratch_of(tile_map: TileMap, count: int) -> Tensor:
     return torch.empty(tile_map.between * count, dtype=torch.float64)
 
 
@@ -334,8 +334,8 @@ def test_the_adjoint_of_a_map_is_its_transpose(transforms: TileTransforms) -> No
     maps = (transforms.output_adjoint, transforms.weight, transforms.input)
     for tile_map, size in zip(maps, sizes, strict=True):
         found = torch.empty(math.prod(size), tile_map.values, dtype=torch.float64)
-        room = room_of(tile_map, tile_map.values)
-        tile_map.apply_adjoint(torch.eye(tile_map.values, dtype=torch.float64), found, room)
+        scratch = scratch_of(tile_map, tile_map.values)
+        tile_map.apply_adjoint(torch.eye(tile_map.values, dtype=torch.float64), found, scratch)
         assert error(found, matrix(tile_map, size).t()) < 1e-12
 
 

@@ -280,10 +280,10 @@ def test_the_number_of_threads_may_change() -> None:
         for _ in range(3):
             phases.updateOutput(x)
         assert phases._phases.forward.recorded is not None
-        before = norm._kernel._room.data_ptr()  # type: ignore[attr-defined]
+        before = norm._kernel._sums.data_ptr()  # type: ignore[attr-defined]
     with threads(3):
         phases.updateGradInput(x, phases._output_value.data)
-        assert norm._kernel._room.data_ptr() != before  # type: ignore[attr-defined]
+        assert norm._kernel._sums.data_ptr() != before  # type: ignore[attr-defined]
     with threads(1):
         phases.updateOutput(x)
         assert phases._phases.forward.recorded is None

@@ -48,7 +48,7 @@ typedef struct {
     long next;                      /* row that nobody has taken */
 } norm_job;
 
-/* Into the second cache: a block of many channels would not find room in the first. */
+/* Into the second cache: a block of many channels would not fit in the first. */
 INLINE void prefetch(const element *from) { __builtin_prefetch(from, 0, 2); }
 
 INLINE vector normalised(const norm_job *job, vector x, long c, long lanes) {

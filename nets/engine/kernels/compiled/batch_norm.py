@@ -94,7 +94,7 @@ class CompiledBatchNorm:
         rows = torch.zeros(9, channels + CACHE_LINE // real.itemsize, dtype=real)
         coefficients = [row[:channels] for row in rows]
         self._rounded_mean, self._unbiased, *self._of_parameters = (coefficients[i] for i in (0, 6, 7, 8))
-        self._room = torch.empty(0, dtype=torch.float64)  # for sums
+        self._sums = torch.empty(0, dtype=torch.float64)  # for sums
         names = ("mean", "scale", "bias", "gain", "slope", "offset", "unbiased", "of_weight", "of_bias")
         places = {name: row.data_ptr() for name, row in zip(names, coefficients, strict=True)}
         # What changes from call to call is filled in by each: to make a job takes as long as a small layer.
@@ -197,9 +197,9 @@ class CompiledBatchNorm:
         job.x, job.x_row, job.rows = rows.data_ptr(), rows.stride(0), count
         job.at_once = _BLOCK * max(_LEAST_BLOCKS, blocks)
         units = -(-count // job.at_once)
-        if self._room.shape[0] < units:
-            self._room = torch.empty(units, 2, job.channels, dtype=torch.float64)
-        job.sums = self._room.data_ptr()
+        if self._sums.shape[0] < units:
+            self._sums = torch.empty(units, 2, job.channels, dtype=torch.float64)
+        job.sums = self._sums.data_ptr()
         return job
 
     def _run(self, function: object) -> None:

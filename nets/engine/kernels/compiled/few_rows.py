@@ -13,7 +13,7 @@ ROWS = range(2, 33)  # so many are not worth packing a weight for
 
 _SOURCE = Path(__file__).with_suffix(".c")
 _ROWS = 8  # of few_rows.c's, whose sums stay in registers
-_ROOM = 32 << 10  # bytes that few_rows.c has for a part of them
+_MOST_BYTES = 32 << 10  # bytes that few_rows.c has for a part of them
 _OUTPUTS = 64  # of a unit, at most: with them a block of the weight stays in the second cache
 _INPUTS = 1024
 _LANES = 16  # a multiple of what a vector holds
@@ -57,12 +57,12 @@ def multiply_transposed(
     """
     made = compiled(out.dtype)
     if bias is not None and not bias.is_contiguous():
-        raise ValueError("the numbers of a bias must be neighbours in memory")
+        raise ValueError("the numbers of a bias must be contiguous in memory")
     job = _job(rows, weight, out, add, len(weight), _OUTPUTS)
     job.bias = None if bias is None else bias.data_ptr()
     job.relu = relu
-    room = min(_ROOM, first_cache() // 2)
-    job.block = max(_LANES, room // (_ROWS * out.itemsize) // _LANES * _LANES)
+    size = min(_MOST_BYTES, first_cache() // 2)
+    job.block = max(_LANES, size // (_ROWS * out.itemsize) // _LANES * _LANES)
     library.run_on_all_threads(made.multiply_transposed, job)
 
 

@@ -61,7 +61,7 @@ def add_channel_sums(rows: Tensor, total: Tensor) -> None:
     images, sums = rows[None, None], total[None, None, None]
     library.check_channels(images)
     if not total.is_contiguous():
-        raise ValueError("sums of channels must be neighbours in memory")
+        raise ValueError("sums of channels must be contiguous in memory")
     made = compiled(rows.dtype)
     job = _job(images, sums.expand_as(images))
     share = -(-rows.shape[1] // (torch.get_num_threads() * _CHANNELS)) * _CHANNELS

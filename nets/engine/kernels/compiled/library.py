@@ -187,7 +187,7 @@ def units_at_once(count: int) -> int:
 def check_channels(tensor: Tensor) -> None:
     """Raises ValueError if the numbers of the last dimension are not neighbours in memory."""
     if tensor.shape[-1] > 1 and tensor.stride(-1) != 1:
-        raise ValueError("channels must be neighbours in memory")
+        raise ValueError("channels must be contiguous in memory")
 
 
 class Layout(ctypes.Structure):

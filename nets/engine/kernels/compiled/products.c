@@ -307,8 +307,8 @@ void multiply_all(products_job *job) {
     const long panels = panels_of(job), width = width_of(job);
     const long blocks = (job->rows + job->rows_at_once - 1) / job->rows_at_once;
     const long units = job->products * panels * blocks, onward = takes_from_back() ? -1 : 1;
-    vector room[INNER * VECTORS];
-    REAL *panel = (REAL *)room;
+    vector buffer[INNER * VECTORS];
+    REAL *panel = (REAL *)buffer;
     long unit, end;
     while (take(&job->next, 1, units, &unit, &end)) {
         /* Neighbouring units share a panel that must be packed, or else the rows. */

@@ -119,7 +119,7 @@ def mv(
     """Computes :func:`mm` of ``row`` (1, k) and the transpose of ``weight`` (m, k): rows of neighbours.
     Raises :class:`NotCompiled`."""
     if row.stride(1) != 1 or weight.stride(1) != 1:
-        raise ValueError("what is multiplied must be neighbours in memory")
+        raise ValueError("the inner index of what is multiplied must be contiguous in memory")
     check_columns(out, bias)
     job = _Job(
         a=row.data_ptr(),
@@ -205,7 +205,7 @@ def mm_of_windows(
 def check_columns(out: Tensor, bias: Tensor | None) -> None:
     """Raises ValueError if the columns of ``out``, or the numbers of ``bias``, are not neighbours."""
     if (out.shape[-1] > 1 and out.stride(-1) != 1) or (bias is not None and not bias.is_contiguous()):
-        raise ValueError("columns of the result, and its bias, must be neighbours in memory")
+        raise ValueError("columns of the result, and its bias, must be contiguous in memory")
 
 
 def pack(b: Tensor, out: Tensor | None, memory: Memory) -> Tensor:
@@ -256,7 +256,7 @@ def why_not(dtype: torch.dtype) -> str:
 
 def _inner_at_once() -> int:
     """Returns how much of the inner index is multiplied before the next part of it: where the first cache has
-    room for that part of a panel and what it is multiplied with, so much; elsewhere the panel comes from the
+    space for that part of a panel and what it is multiplied with, so much; elsewhere the panel comes from the
     second cache in any case, and in long parts the result is added to less often."""
     return 128 if first_cache() >= 48 << 10 else 1024
 

@@ -67,18 +67,18 @@ class CompiledTiles:
         self._grid = grid
         self._library = compiled(transforms, grid.shape.dtype)
 
-    def room(self, piece: Piece) -> list[int]:
+    def scratch_sizes(self, piece: Piece) -> list[int]:
         return []
 
-    def weight_room(self, outputs: int, inputs: int) -> list[int]:
+    def weight_scratch_sizes(self, outputs: int, inputs: int) -> list[int]:
         return []
 
-    def transform_input(self, x: Tensor, piece: Piece, values: Tensor, room: Sequence[Tensor]) -> None:
+    def transform_input(self, x: Tensor, piece: Piece, values: Tensor, scratch: Sequence[Tensor]) -> None:
         job = self._job(x, piece, values, self._grid.shape.padding)
         library.run_on_all_threads(self._library.transform_input, job)
 
     def transform_output_gradient(
-        self, grad_out: Tensor, piece: Piece, values: Tensor, room: Sequence[Tensor]
+        self, grad_out: Tensor, piece: Piece, values: Tensor, scratch: Sequence[Tensor]
     ) -> None:
         job = self._job(grad_out, piece, values)
         library.run_on_all_threads(self._library.transform_output_gradient, job)
@@ -90,7 +90,7 @@ class CompiledTiles:
         bias: Tensor | None,
         relu: bool,
         out: Tensor,
-        room: Sequence[Tensor],
+        scratch: Sequence[Tensor],
         add: bool = False,
     ) -> None:
         job = self._job(out, piece, values)
@@ -100,18 +100,18 @@ class CompiledTiles:
         library.run_on_all_threads(self._library.make_output, job)
 
     def make_input_gradient(
-        self, values: Tensor, piece: Piece, grad_in: Tensor, room: Sequence[Tensor]
+        self, values: Tensor, piece: Piece, grad_in: Tensor, scratch: Sequence[Tensor]
     ) -> None:
         job = self._job(grad_in, piece, values, self._grid.shape.padding)
         job.at_once = _channels_at_once(job.images, job.channels)
         library.run_on_all_threads(self._library.add_input_gradient, job)
 
-    def add_weight_gradient(self, values: Tensor, grad_weight: Tensor, room: Sequence[Tensor]) -> None:
+    def add_weight_gradient(self, values: Tensor, grad_weight: Tensor, scratch: Sequence[Tensor]) -> None:
         outputs, inputs, _ = grad_weight.shape
         arithmetic = library.ARITHMETIC[grad_weight.dtype]
         if grad_weight.dtype is not arithmetic:  # it is rounded once
             found = torch.zeros(grad_weight.shape, dtype=arithmetic)
-            self.add_weight_gradient(values, found, room)
+            self.add_weight_gradient(values, found, scratch)
             grad_weight.add_(found)
             return
         job = _WeightJob(

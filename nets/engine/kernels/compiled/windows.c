@@ -3,7 +3,7 @@
 
    Compiled when first needed (compiled/windows.py), once per element type, with vectors.h in front. Images are (batch,
    row, column, channel). Every entry point is called by all threads that share a job, and takes units of work from it
-   until none is left. Asks for a definition of ROOM, the most numbers of a padded row of an image. */
+   until none is left. Asks for a definition of MOST_NUMBERS, the most numbers of a padded row of an image. */
 
 typedef struct {
     const REAL *windows;        /* (batch, row, column) of (kernel row, kernel column, channel), some rows of them */
@@ -41,7 +41,7 @@ static void add_row(const windows_job *job, long image, long y) {
     const long padded = (job->to.width + 2 * job->padding[1]) * job->channels;
     const long top = y + job->padding[0], stride = job->stride[0];
     const REAL *end = job->windows + job->count * job->rows * job->columns * size;
-    REAL row[ROOM + LANES];
+    REAL row[MOST_NUMBERS + LANES];
     memset(row, 0, (padded + LANES) * sizeof(REAL));
     long from = quotient(top - job->kernel[0] + 1, stride), to = top / stride + 1;
     if (from < job->first_row) from = job->first_row;

@@ -10,8 +10,8 @@ from convnet_benchmarks.nets.engine.kernels.compiled import library
 from convnet_benchmarks.nets.engine.shapes import ConvolutionShape
 
 _SOURCE = Path(__file__).with_suffix(".c")
-_ROOM = 1 << 14  # numbers of a padded row of an image, on the stack
-_CONSTANTS = f"#define ROOM {_ROOM}\n"  # that windows.c asks for
+_MOST_NUMBERS = 1 << 14  # numbers of a padded row of an image, on the stack
+_CONSTANTS = f"#define MOST_NUMBERS {_MOST_NUMBERS}\n"  # that windows.c asks for
 
 _Long, _Pointer = ctypes.c_long, ctypes.c_void_p
 
@@ -56,7 +56,7 @@ def fits(shape: ConvolutionShape) -> bool:
     """Returns whether :func:`add_windows` can sum the windows of ``shape``, and is worth its compilation: at
     stride 1 Winograd is faster."""
     padded = (shape.in_size[1] + 2 * shape.padding[1]) * shape.in_channels
-    return padded <= _ROOM and shape.stride != (1, 1) and shape.kernel != (1, 1)
+    return padded <= _MOST_NUMBERS and shape.stride != (1, 1) and shape.kernel != (1, 1)
 
 
 def add_windows(windows: Tensor, shape: ConvolutionShape, first_row: int, images: Tensor) -> None:
@@ -66,7 +66,7 @@ def add_windows(windows: Tensor, shape: ConvolutionShape, first_row: int, images
     Raises :class:`library.NotCompiled`.
     """
     if not windows.is_contiguous():
-        raise ValueError("windows must lie one behind the other")
+        raise ValueError("windows must be contiguous")
     count, rows, columns = windows.shape[:3]
     (stride, _), (top, _), height = shape.stride, shape.padding, shape.in_size[0]
     first = max(0, first_row * stride - top)
@@ -97,7 +97,7 @@ def place_phases(phases: Tensor, shape: ConvolutionShape, images: Tensor) -> Non
     Raises :class:`library.NotCompiled`.
     """
     if not phases.is_contiguous():
-        raise ValueError("phases must lie one behind the other")
+        raise ValueError("phases must be contiguous")
     count, rows, columns, _ = phases.shape
     job = _PhasesJob(
         phases=phases.data_ptr(),

@@ -70,9 +70,9 @@ def test_what_is_not_a_number_stays() -> None:
     assert out[0].isnan().all() and torch.equal(out[1], torch.full((3,), 20.0))
 
 
-def test_numbers_that_are_not_neighbours_are_refused() -> None:
+def test_numbers_that_are_not_contiguous_are_refused() -> None:
     rows, weight, out = torch.ones(2, 20), torch.ones(3, 20), torch.zeros(2, 3)
-    with pytest.raises(ValueError, match="neighbours"):
+    with pytest.raises(ValueError, match="contiguous"):
         few_rows.multiply_transposed(rows, torch.ones(20, 3).t(), out)
-    with pytest.raises(ValueError, match="neighbours"):
+    with pytest.raises(ValueError, match="contiguous"):
         few_rows.multiply_transposed(rows, weight, out, bias=torch.ones(6)[::2])
