@@ -77,7 +77,8 @@ class LuaKernel(Kernel):
         if not self.has_run_cells:
             self._streams.settle()  # what was printed so far is no cell's
         self._parent, self.has_run_cells = self.get_parent("shell"), True
-        self._cells[self.execution_count] = code
+        if not silent:
+            self._cells[self.execution_count] = code
         try:
             self._interrupts.listen()
             problem = self._runtime.run_cell(code, self.execution_count, silent)

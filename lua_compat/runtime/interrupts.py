@@ -101,7 +101,7 @@ class Interrupts:
             self._stopped = True
             self.stopper.stop()
         if not self._handled.wait(2 * _GRACE_SECONDS):
-            then = "another Ctrl-C ends th" if self.ends_process else "it stops when it comes back to Lua"
+            then = "another Ctrl-C ends th" if self.ends_process else "restart the kernel if it does not stop"
             os.write(2, f"th: still running; {then}\n".encode())
 
 

@@ -204,6 +204,10 @@ def test_errors_name_the_line_of_the_cell(front: Front) -> None:
     text = "\n".join(error["traceback"])
     assert "----> 2     return x.y.z" in text.replace("   return", "  return")
     assert "----> 2   of_mine({})" in text and "in main chunk" in text and "xpcall" not in text
+    text = "\n".join(front.run("image = require 'image'\nimage.display()").error["traceback"])
+    assert "In [" in text and "----> 2   image.display()" in text
+    assert "----> 1   of_mine({})" in "\n".join(front.run("of_mine({})").error["traceback"])
+    assert front.run("coroutine.wrap(function() error('inner') end)()").error["evalue"].endswith(":1: inner")
     assert front.run("a b").error["evalue"].endswith("'=' expected near 'b'")
     assert front.run("error({ 1 })").status == "error"
 

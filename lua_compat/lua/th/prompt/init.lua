@@ -42,10 +42,10 @@ end
 -- Runs one typed text; an error is printed, not raised.
 local function evaluate(text)
    if lines.run_command(text) then return end
-   local chunk, problem = lines.compile(text, '=stdin')
-   if not chunk then return io.stderr:write(paint(problem, 'error'), '\n') end
+   local compiled, problem = lines.compile(text, '=stdin')
+   if not compiled then return io.stderr:write(paint(problem, 'error'), '\n') end
    local timer = torch.Timer()
-   lines.run(chunk, function(ok, ...)
+   lines.run(compiled, function(ok, ...)
       if not ok then
          io.stdout:flush()
          -- without the frame of the typed text, and without an empty heading

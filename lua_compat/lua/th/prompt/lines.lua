@@ -7,13 +7,28 @@ local lines = {}
 local any_thread = coroutine.create(function() end)
 function lines.state_address() return (tostring(any_thread):match('0x%x+')) end
 
+-- A function and which of its values is the first of the text's own.
+local function code(chunk, first)
+   jit.off(chunk, true) -- compiled loops do not see the hook by which Ctrl-C stops them
+   return { chunk = chunk, first = first }
+end
+
+-- Compiles statements, then an expression (a part of one text, as its lines count) whose values are the text's; or
+-- returns nil and the error. in_frame: tracebacks show where in the expression a function was called. (A call that ends
+-- a function takes its frame: here a value stands before it.)
+function lines.compile_expression(statements, expression, name, in_frame)
+   local chunk, problem = loadstring(statements .. (in_frame and 'return nil, ' or 'return ') .. expression, name)
+   if not chunk then return nil, problem end
+   return code(chunk, in_frame and 2 or 1)
+end
+
 -- Compiles the text as an expression or as statements; or returns nil, the error, and whether more text could fix it.
-function lines.compile(text, name)
+function lines.compile(text, name, in_frame)
    local bare = text:gsub('^%s*=', '', 1)
-   local chunk, of_expression = loadstring('return ' .. bare, name)
-   if chunk then return chunk end
+   local expression, of_expression = lines.compile_expression('', bare, name, in_frame)
+   if expression then return expression end
    local statements, problem = loadstring(bare, name)
-   if statements then return statements end
+   if statements then return code(statements, 1) end
    return nil, problem, (of_expression:match("near '<eof>'$") or problem:match("near '<eof>'$")) ~= nil
 end
 
@@ -64,18 +79,19 @@ local function keep(...)
    end
 end
 
--- Calls finish(true, values...), or finish(false, problem): what was raised, and the frames above the typed text.
-function lines.run(chunk, finish)
-   jit.off(chunk, true) -- compiled loops do not see the hook by which Ctrl-C stops them
+-- Runs compiled text and calls finish(true, values...), or finish(false, problem): what was raised, and the frames
+-- above the text.
+function lines.run(compiled, finish)
    local function report(message)
       local trace = debug.traceback(tostring(message), 2):gsub("\n\t%[C%]: in function 'raw_xpcall'.*$", '')
       return (trace:gsub('\n\t%[builtin#%d+%][^\n]*', ''))
    end
    local function finished(ok, ...)
-      if ok then keep(...) end
-      return finish(ok, ...)
+      if not ok then return finish(false, ...) end
+      keep(select(compiled.first, ...))
+      return finish(true, select(compiled.first, ...))
    end
-   return finished(xpcall(chunk, report))
+   return finished(xpcall(compiled.chunk, report))
 end
 
 return lines

@@ -47,11 +47,11 @@ end
 -- Compiles a cell. One that is neither an expression nor statements may be statements and, in its last lines, an
 -- expression, whose values are the cell's.
 local function compile(text, name)
-   local chunk, problem = lines.compile(text, name)
-   if chunk then return chunk end
+   local compiled, problem = lines.compile(text, name, true)
+   if compiled then return compiled end
    for place = #text, 1, -1 do
       if text:sub(place, place) == '\n' then
-         local split = loadstring(text:sub(1, place) .. 'return ' .. text:sub(place + 1), name)
+         local split = lines.compile_expression(text:sub(1, place), text:sub(place + 1), name, true)
          if split then return split end
       end
    end
@@ -62,13 +62,13 @@ end
 local function run_cell(text, number, silent)
    if lines.run_command(text) then return end
    local name = ('In [%d]'):format(number)
-   local chunk, problem = compile(text, '=' .. name)
-   if not chunk then return problem end
-   return lines.run(chunk, function(ok, ...)
+   local compiled, problem = compile(text, '=' .. name)
+   if not compiled then return problem end
+   return lines.run(compiled, function(ok, ...)
       if not ok then
          local trace, main = ..., ('\n\tIn [%d]:%%d+: in main chunk'):format(number):gsub('[%[%]]', '%%%0')
          local _, last = trace:find(main)
-         return last and trace:sub(1, last) or trace
+         return last and trace:sub(1, last) or (trace:gsub('\nstack traceback:$', ''))
       end
       local data = not silent and not lines.is_silent(text) and results.data(...)
       if data then channel.result(data) end
