@@ -157,7 +157,7 @@ local function find(T, n)
    return list, list.free[last]
 end
 
-local function address_of(p) return tonumber(cast('intptr_t', p)) end
+local function address_of(p) return (tonumber(cast('intptr_t', p))) end
 blocks.address_of = address_of
 
 -- The record of a storage of n elements, which fit.

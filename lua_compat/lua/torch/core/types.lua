@@ -106,7 +106,7 @@ for code, row in ipairs{
    if T.integer then T.set = write_integer(name) end
    types[code], types[name] = T, T
 end
-types.Long.get = function(p, i) return tonumber(p[i]) end
+types.Long.get = function(p, i) return (tonumber(p[i])) end
 types.Half.get, types.Half.set = read_half, write_half
 types.Float.get, types.Double.get = read_float, read_double
 types.Float.tidy, types.Double.tidy = tidy_with(read_float), tidy_with(read_double)

@@ -6,67 +6,70 @@
 -- apart, or would reach over the border, shows when the results are picked.
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
-local is_apart = require('torch.core.overlap').is_apart
 local ways = require 'torch.core.ways'
+local gates = require 'nn.shared.luajit.gates'
+local geometry = require 'nn.shared.luajit.geometry'
 local numbers = require 'nn.shared.luajit.as_doubles'
 local taps = require 'torch.luajit.kernel_rows'
 
-local luajit = ways.luajit
-local count, is_contiguous, same_size = memory.count, memory.is_contiguous, memory.same_size
-local resize, resize_as = memory.resize, memory.resize_as
+local luajit, no = ways.luajit, ways.no
+local count, first_element = memory.count, memory.first_element
 local floor, fill, room = math.floor, ffi.fill, numbers.room
 
 local MOST, MOST_ELEMENTS = 2 ^ 19, 2 ^ 16 -- multiplications, and elements of an input or a result
 
--- What a layer does to an input. Numbers of samples, planes and results of each plane; height and width, of the
--- borders, the windows and their steps; the steps from one to the next in the input (of_), the output (to_), the weight
--- (w_) and the bias (b_).
-local function job(t)
-   t.rows = floor((t.height + 2 * t.ph - t.kh) / t.dh) + 1
-   t.columns = floor((t.width + 2 * t.pw - t.kw) / t.dw) + 1
-   if t.rows < 1 or t.columns < 1 or t.height + 2 * t.ph < t.kh or t.width + 2 * t.pw < t.kw then return nil end
-   t.wide, t.high = t.width + 2 * t.pw, t.height + 2 * t.ph
-   t.starts = (t.rows - 1) * t.dh * t.wide + (t.columns - 1) * t.dw + 1 -- from the first window's to the last's
-   local work = t.samples * t.planes * t.results * t.kh * t.kw * t.starts
-   return work <= MOST and t or nil
+-- Completes the geometry of a layer, whose planes each have so many results: numbers of samples, planes and results of
+-- each plane; height and width, of the borders, the windows and their steps; the steps from one to the next in the
+-- input (of_), the output (to_), the weight (w_) and the bias (b_); sizes of the output.
+local FIELDS = [[samples, planes, results, height, width, kw, kh, dw, dh, pw, ph, of_plane, of_row, of_column,
+   of_sample,
+   rows, columns, wide, high, starts, to_result, to_row, to_column, to_plane, to_sample, sizes, w_plane, w_result,
+   w_element, b_plane, b_result]]
+local function complete(g)
+   if not (gates.whole(1, g.kw, g.kh, g.dw, g.dh, g.results) and gates.whole(0, g.pw, g.ph)) then return false end
+   g.wide, g.high = g.width + 2 * g.pw, g.height + 2 * g.ph
+   if g.high < g.kh or g.wide < g.kw then return no 'a window that is larger than the input' end
+   g.rows, g.columns = floor((g.high - g.kh) / g.dh) + 1, floor((g.wide - g.kw) / g.dw) + 1
+   g.starts = (g.rows - 1) * g.dh * g.wide + (g.columns - 1) * g.dw + 1 -- from the first window's to the last's
+   return gates.few(g.wide * g.high, MOST) and gates.within(g.samples * g.planes * g.results * g.kh * g.kw * g.starts,
+      MOST, 'more than %d multiplications')
 end
 
--- The job of a layer of images
-local function of_images(x, planes, results, kw, kh, dw, dh, pw, ph)
+-- That of a layer of images
+local of_images = geometry.of('planes, results, kw, kh, dw, dh, pw, ph', FIELDS, function(g, x)
+   if not gates.planes(x, 2) then return false end
    local nd = x.nd
-   if nd ~= 3 and nd ~= 4 or x[2 * nd - 5] ~= planes or not numbers.are_whole(results, kw, kh, dw, dh, pw, ph) then
-      return nil
-   end
-   if kw < 1 or kh < 1 or dw < 1 or dh < 1 or pw < 0 or ph < 0 then return nil end
-   local height, width = x[2 * nd - 3], x[2 * nd - 1]
-   local t = job{ samples = nd == 4 and x[1] or 1, planes = planes, results = results, height = height, width = width,
-      kw = kw, kh = kh,
-      dw = dw, dh = dh, pw = pw, ph = ph, of_plane = height * width, of_row = width, of_column = 1 }
-   if not t then return nil end
-   t.to_result, t.to_row, t.to_column = t.rows * t.columns, t.columns, 1
-   t.to_plane = results * t.to_result
-   t.of_sample, t.to_sample = planes * t.of_plane, planes * t.to_plane
-   t.sizes = nd == 4 and { x[1], planes * results, t.rows, t.columns } or { planes * results, t.rows, t.columns }
-   return t
-end
+   if x[2 * nd - 5] ~= g.planes then return no 'a weight of other sizes' end
+   g.samples, g.height, g.width = nd == 4 and x[1] or 1, x[2 * nd - 3], x[2 * nd - 1]
+   g.of_plane, g.of_row, g.of_column = g.height * g.width, g.width, 1
+   if not complete(g) then return false end
+   g.to_result, g.to_row, g.to_column = g.rows * g.columns, g.columns, 1
+   g.to_plane = g.results * g.to_result
+   g.of_sample, g.to_sample = g.planes * g.of_plane, g.planes * g.to_plane
+   g.sizes = nd == 4 and { x[1], g.planes * g.results, g.rows, g.columns }
+      or { g.planes * g.results, g.rows, g.columns }
+   local elements = g.kw * g.kh
+   g.w_plane, g.w_result, g.w_element, g.b_plane, g.b_result = elements, g.planes * elements, 1, 1, g.planes
+   return g
+end)
 
--- The job of a layer of sequences, whose features are the planes: features x frames, or frames x features.
-local function of_sequences(x, features, kw, dw, features_first)
-   local nd = x.nd
-   if nd ~= 2 and nd ~= 3 or not numbers.are_whole(kw, dw) or kw < 1 or dw < 1 then return nil end
-   local frames = x[2 * nd - (features_first and 1 or 3)]
-   if x[2 * nd - (features_first and 3 or 1)] ~= features then return nil end
-   local t = job{ samples = nd == 3 and x[1] or 1, planes = features, results = 1, height = 1, width = frames, kw = kw,
-      kh = 1, dw = dw, dh = 1,
-      pw = 0, ph = 0, of_sample = features * frames, of_plane = features_first and frames or 1, of_row = 0,
-      of_column = features_first and 1 or features }
-   if not t then return nil end
-   t.to_sample, t.to_result, t.to_row = features * t.columns, 0, 0
-   t.to_plane, t.to_column = features_first and t.columns or 1, features_first and 1 or features
-   t.sizes = features_first and { features, t.columns } or { t.columns, features }
-   if nd == 3 then table.insert(t.sizes, 1, x[1]) end
-   return t
-end
+-- That of a layer of sequences, whose features are the planes: features x frames, or frames x features. w_element: 1,
+-- or 0 where a feature has one weight
+local of_sequences = geometry.of('planes, kw, dw, features_first, w_element', FIELDS, function(g, x)
+   local nd, features, first = x.nd, g.planes, g.features_first
+   if nd ~= 2 and nd ~= 3 then return no 'neither a batch nor one sample' end
+   if x[2 * nd - (first and 3 or 1)] ~= features then return no 'a weight of other sizes' end
+   local frames = x[2 * nd - (first and 1 or 3)]
+   g.samples, g.results, g.height, g.width, g.kh, g.dh, g.pw, g.ph = nd == 3 and x[1] or 1, 1, 1, frames, 1, 1, 0, 0
+   g.of_sample, g.of_plane, g.of_row, g.of_column = features * frames, first and frames or 1, 0, first and 1 or features
+   if not complete(g) then return false end
+   g.to_sample, g.to_result, g.to_row = features * g.columns, 0, 0
+   g.to_plane, g.to_column = first and g.columns or 1, first and 1 or features
+   g.sizes = first and { features, g.columns } or { g.columns, features }
+   if nd == 3 then table.insert(g.sizes, 1, x[1]) end
+   g.w_plane, g.w_result, g.b_plane, g.b_result = g.w_element == 1 and g.kw or 1, 0, 1, 0
+   return g
+end)
 
 -- The elements of a plane from p + at on, in a room with a border of zeros.
 local function lay(t, p, at)
@@ -96,7 +99,7 @@ local function add(a, b, w, n)
 end
 -- Parameters as numbers; bias may be nil.
 local function parameters(x, weight, bias)
-   if weight.T ~= x.T or bias and bias.T ~= x.T then return nil end
+   if not gates.typed(x.T, weight, bias) then return nil end
    local w = numbers.of('weights', weight)
    if not w then return nil end
    local b = bias and numbers.of('biases', bias)
@@ -105,13 +108,11 @@ local function parameters(x, weight, bias)
 end
 
 local function forward(t, out, x, weight, bias)
-   if not t or out.T ~= x.T or not is_apart(out, x, weight, bias) then return false end
+   if not (t and gates.typed(x.T, x, out) and gates.apart(out, x, weight, bias)) then return false end
    local w, b = parameters(x, weight, bias)
    local p = w and numbers.of('first', x, MOST_ELEMENTS)
-   if not p then return false end
-   resize(out, #t.sizes, t.sizes)
-   if not is_contiguous(out) then return false end
-   local r, sums = out.S.p + out.off, room('sums', t.starts)
+   if not p or not gates.resized(out, #t.sizes, t.sizes) then return false end
+   local r, sums = first_element(out), room('sums', t.starts)
    for sample = 0, t.samples - 1 do
       for plane = 0, t.planes - 1 do
          local laid = lay(t, p, sample * t.of_sample + plane * t.of_plane)
@@ -136,23 +137,20 @@ end
 
 -- Whether a gradOutput has the output's sizes.
 local function fits(t, x, grad_output)
-   if grad_output.T ~= x.T or grad_output.nd ~= #t.sizes then return false end
-   for d = 1, #t.sizes do
-      if grad_output[2 * d - 1] ~= t.sizes[d] then return false end
-   end
-   return true
+   local same = grad_output.nd == #t.sizes
+   for d = 1, #t.sizes do same = same and grad_output[2 * d - 1] == t.sizes[d] end
+   return gates.typed(x.T, x, grad_output) and (same or no 'tensors of different sizes')
 end
 
 local function grad_input(t, gradient, x, grad_output, weight)
-   if not t or gradient.T ~= x.T or not fits(t, x, grad_output) or not is_apart(gradient, x, grad_output, weight) then
+   if not (t and gates.typed(x.T, gradient) and fits(t, x, grad_output)
+      and gates.apart(gradient, x, grad_output, weight)) then
       return false
    end
    local w = parameters(x, weight)
    local g = w and numbers.of('gradients', grad_output, MOST_ELEMENTS)
-   if not g then return false end
-   resize_as(gradient, x)
-   if not is_contiguous(gradient) then return false end
-   local r = gradient.S.p + gradient.off
+   if not g or not gates.resized_as(gradient, x) then return false end
+   local r = first_element(gradient)
    local sums = room('laid', t.wide * t.high)
    for sample = 0, t.samples - 1 do
       for plane = 0, t.planes - 1 do
@@ -177,14 +175,12 @@ end
 local function add_number(p, at, number, scale, get) p[at] = get(p, at) + scale * number end
 
 local function grad_parameters(t, grad_weight, grad_bias, x, grad_output, weight, scale)
-   if not t or not fits(t, x, grad_output) or grad_weight.T ~= x.T or grad_bias and grad_bias.T ~= x.T then
+   if not (t and fits(t, x, grad_output) and gates.same_size(grad_weight, weight) and gates.plain(grad_weight, x.T)
+      and gates.plain(grad_bias, x.T) and gates.apart(grad_weight, x, grad_output, grad_bias)
+      and (not grad_bias or gates.apart(grad_bias, x, grad_output))) then
       return false
    end
-   if not same_size(grad_weight, weight) or grad_bias and count(grad_bias) ~= t.planes * t.results then return false end
-   if not is_contiguous(grad_weight) or grad_bias and not is_contiguous(grad_bias) then return false end
-   if not is_apart(grad_weight, x, grad_output, grad_bias) or grad_bias and not is_apart(grad_bias, x, grad_output) then
-      return false
-   end
+   if grad_bias and count(grad_bias) ~= t.planes * t.results then return no 'a bias of other sizes' end
    local p = numbers.of('first', x, MOST_ELEMENTS)
    local g = p and numbers.of('gradients', grad_output, MOST_ELEMENTS)
    if not g then return false end
@@ -205,7 +201,7 @@ local function grad_parameters(t, grad_weight, grad_bias, x, grad_output, weight
          end
       end
    end
-   local q, u, get = grad_weight.S.p + grad_weight.off, grad_bias and grad_bias.S.p + grad_bias.off, x.T.get
+   local q, u, get = first_element(grad_weight), grad_bias and first_element(grad_bias), x.T.get
    for plane = 0, t.planes - 1 do
       for result = 0, t.results - 1 do
          local at = plane * t.results + result
@@ -222,39 +218,39 @@ local function grad_parameters(t, grad_weight, grad_bias, x, grad_output, weight
    return true
 end
 
--- Each layer's job, from its input, weight and numbers; nil where that is for Python.
-local jobs = {}
+-- Each layer's geometry, from its input, parameters and numbers; nil where that is for Python.
+local geometries = {}
 
-local function with_steps(t, w_plane, w_result, w_element, b_plane, b_result)
-   if t then
-      t.w_plane, t.w_result, t.w_element, t.b_plane, t.b_result = w_plane, w_result, w_element, b_plane, b_result
+function geometries.depthwise_convolution(x, weight, bias, ...)
+   local kw, kh, dw, dh, pw, ph = ...
+   local outputs = weight[1]
+   local planes = count(weight) / (outputs * kw * kh)
+   if bias and not (bias.nd == 2 and bias[1] == outputs and bias[3] == planes) then
+      return no 'a bias of other sizes'
    end
-   return t
+   return of_images(x, planes, outputs, kw, kh, dw, dh, pw, ph)
+end
+function geometries.temporal_row_convolution(x, weight, bias, dw, features_first)
+   if weight.nd ~= 3 or weight[3] ~= 1 or bias and not (bias.nd == 1 and bias[1] == weight[1]) then
+      return no 'parameters of other sizes'
+   end
+   return of_sequences(x, weight[1], weight[5], dw, features_first, 1)
+end
+function geometries.temporal_subsampling(x, weight, bias, kw, dw)
+   if x.nd ~= 2 or weight.nd ~= 1 or bias.nd ~= 1 or bias[1] ~= weight[1] then
+      return no 'a batch, or other parameters'
+   end
+   return of_sequences(x, weight[1], kw, dw, false, 0)
 end
 
-function jobs.depthwise_convolution(x, weight, bias, kw, kh, dw, dh, pw, ph)
-   local outputs, elements = weight[1], kw * kh
-   local planes = count(weight) / (outputs * elements)
-   if bias and not (bias.nd == 2 and bias[1] == outputs and bias[3] == planes) then return nil end
-   return with_steps(of_images(x, planes, outputs, kw, kh, dw, dh, pw, ph), elements, planes * elements, 1, 1, planes)
-end
-function jobs.temporal_row_convolution(x, weight, bias, dw, features_first)
-   if weight.nd ~= 3 or weight[3] ~= 1 or bias and not (bias.nd == 1 and bias[1] == weight[1]) then return nil end
-   return with_steps(of_sequences(x, weight[1], weight[5], dw, features_first), weight[5], 0, 1, 1, 0)
-end
-function jobs.temporal_subsampling(x, weight, bias, kw, dw)
-   if x.nd ~= 2 or weight.nd ~= 1 or bias.nd ~= 1 or bias[1] ~= weight[1] then return nil end
-   return with_steps(of_sequences(x, weight[1], kw, dw, false), 1, 0, 0, 1, 0)
-end
-
-for name, job_of in pairs(jobs) do
+for name, geometry_of in pairs(geometries) do
    luajit[name] = function(out, x, weight, bias, ...)
-      return forward(job_of(x, weight, bias, ...), out, x, weight, bias)
+      return forward(geometry_of(x, weight, bias, ...), out, x, weight, bias)
    end
    luajit[name .. '_grad_input'] = function(gradient, x, grad_output, weight, bias, ...)
-      return grad_input(job_of(x, weight, bias, ...), gradient, x, grad_output, weight)
+      return grad_input(geometry_of(x, weight, bias, ...), gradient, x, grad_output, weight)
    end
    luajit[name .. '_grad_parameters'] = function(grad_weight, grad_bias, x, grad_output, weight, bias, scale, ...)
-      return grad_parameters(job_of(x, weight, bias, ...), grad_weight, grad_bias, x, grad_output, weight, scale)
+      return grad_parameters(geometry_of(x, weight, bias, ...), grad_weight, grad_bias, x, grad_output, weight, scale)
    end
 end

@@ -3,8 +3,6 @@
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local new_rooms = require 'torch.core.scratch'
-local fields = require 'nn.shared.luajit.geometry_key'
-local g = require('nn.convolution.luajit.windows').geometry
 
 ffi.cdef 'int th_memcmp(const void *a, const void *b, size_t n) __asm__("memcmp");'
 local C, copy, rawget, records = ffi.C, ffi.copy, rawget, memory.records
@@ -17,15 +15,11 @@ local MOST = 2 ^ 22 -- bytes of all windows of a layer
 -- would outlive the layer by a cycle of the collector.)
 local of_layer = setmetatable({}, { __mode = 'kv' })
 
--- What the windows depend on, beside the input.
-local has_same_windows, take_geometry, forget_geometry = fields{ 'size', 'images', 'planes', 'time', 'height',
-   'width', 'kt', 'kh', 'kw', 'dt', 'dh', 'dw', 'pt', 'ph', 'pw', 'lt', 'lh', 'lw' }
+local function bytes_of_input(g) return g.images * g.planes * g.pixels * g.size end
 
-local function bytes_of_input() return g.images * g.planes * g.pixels * g.size end
-
--- Where the windows of a layer's input at x, whose geometry is set, are to be laid out: a record with the pointer
--- `columns`; nil for those that are not kept. They are taken as they are for the layer's gradients, afterwards.
-function kept.begin(layer, x)
+-- Where the windows of a layer's input at x, of geometry g, are to be laid out: a record with a pointer `columns`; nil
+-- for those that are not kept. They are taken as they are for the layer's gradients, afterwards.
+function kept.begin(layer, g, x)
    local bytes = g.images * g.length * g.windows * g.size
    if bytes > MOST then return nil end
    local found = of_layer[layer]
@@ -35,20 +29,17 @@ function kept.begin(layer, x)
       found = { room = new_rooms() }
       of_layer[layer], memory.outside(weight).windows = found, found
    end
-   found.is_filled = false
-   forget_geometry(found)
-   found.columns, found.input = found.room('columns', bytes), found.room('input', bytes_of_input())
-   copy(found.input, x, bytes_of_input())
-   take_geometry(found, g)
+   found.is_filled, found.geometry = false, nil
+   found.columns, found.input = found.room('columns', bytes), found.room('input', bytes_of_input(g))
+   copy(found.input, x, bytes_of_input(g))
+   found.geometry = g
    return found
 end
 
 -- The windows of a layer's input at x, if they are kept: a record with `columns`, in which is_filled is true.
-function kept.find(layer, x)
+function kept.find(layer, g, x)
    local found = of_layer[layer]
-   if not found or not has_same_windows(found, g) or C.th_memcmp(found.input, x, bytes_of_input()) ~= 0 then
-      return nil
-   end
+   if not found or found.geometry ~= g or C.th_memcmp(found.input, x, bytes_of_input(g)) ~= 0 then return nil end
    return found
 end
 

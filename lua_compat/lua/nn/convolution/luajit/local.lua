@@ -3,96 +3,101 @@
 -- them.
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
-local is_apart = require('torch.core.overlap').is_apart
 local ways = require 'torch.core.ways'
+local gates = require 'nn.shared.luajit.gates'
+local geometry = require 'nn.shared.luajit.geometry'
 local numbers = require 'nn.shared.luajit.as_doubles'
 
-local luajit = ways.luajit
-local count, is_contiguous, resize, resize_as = memory.count, memory.is_contiguous, memory.resize, memory.resize_as
+local luajit, no = ways.luajit, ways.no
+local count, first_element = memory.count, memory.first_element
 local floor, fill, room = math.floor, ffi.fill, numbers.room
 
 local MOST = 2 ^ 17 -- multiplications
 
--- Sizes, and the room of distances; nil where that is for Python.
-local function prepare(x, weight, bias, kw, kh, dw, dh, pw, ph)
+-- The geometry of a layer with so many weights.
+local geometry_of = geometry.of('kw, kh, dw, dh, pw, ph, weights', [[samples, inputs, height, width, high, wide, rows,
+   columns, places, elements, outputs, sizes, distances]], function(g, x)
+   if not (gates.planes(x, 2) and gates.whole(1, g.kw, g.kh, g.dw, g.dh) and gates.whole(0, g.pw, g.ph)) then
+      return nil
+   end
    local nd = x.nd
-   if nd ~= 3 and nd ~= 4 or weight.T ~= x.T or not x.T.real or not is_contiguous(weight) then return nil end
-   if not numbers.are_whole(kw, kh, dw, dh, pw, ph) or kw < 1 or kh < 1 or dw < 1 or dh < 1 or pw < 0 or ph < 0 then
+   g.samples, g.inputs, g.height, g.width = nd == 4 and x[1] or 1, x[2 * nd - 5], x[2 * nd - 3], x[2 * nd - 1]
+   g.high, g.wide = g.height + 2 * g.ph, g.width + 2 * g.pw
+   if g.high < g.kh or g.wide < g.kw then return no 'a window that is larger than the image' end
+   g.rows, g.columns = floor((g.high - g.kh) / g.dh) + 1, floor((g.wide - g.kw) / g.dw) + 1
+   g.places, g.elements = g.rows * g.columns, g.inputs * g.kw * g.kh
+   g.outputs = g.weights / (g.places * g.elements)
+   if g.outputs % 1 ~= 0 or g.outputs < 1 then return no 'a weight of other sizes' end
+   if not gates.within(g.samples * g.weights, MOST, 'more than %d multiplications')
+      or not gates.few(g.inputs * g.high * g.wide, MOST) then
       return nil
    end
-   if bias and (bias.T ~= x.T or not is_contiguous(bias)) then return nil end
-   local t = { samples = nd == 4 and x[1] or 1, inputs = x[2 * nd - 5], height = x[2 * nd - 3], width = x[2 * nd - 1],
-      kw = kw, kh = kh, dw = dw,
-      dh = dh, pw = pw, ph = ph }
-   t.high, t.wide = t.height + 2 * ph, t.width + 2 * pw
-   t.rows, t.columns = floor((t.high - kh) / dh) + 1, floor((t.wide - kw) / dw) + 1
-   if t.high < kh or t.wide < kw then return nil end
-   t.places, t.elements = t.rows * t.columns, t.inputs * kw * kh
-   t.outputs = count(weight) / (t.places * t.elements)
-   if t.outputs % 1 ~= 0 or t.outputs < 1 or t.samples * count(weight) > MOST or bias
-      and count(bias) ~= t.outputs * t.places then
-      return nil
-   end
-   t.sizes = nd == 4 and { x[1], t.outputs, t.rows, t.columns } or { t.outputs, t.rows, t.columns }
-   local distances, k = room('distances', t.elements), 0
-   for plane = 0, t.inputs - 1 do
-      for i = 0, kh - 1 do
-         for j = 0, kw - 1 do
-            distances[k], k = (plane * t.high + i) * t.wide + j, k + 1
+   g.sizes = nd == 4 and { x[1], g.outputs, g.rows, g.columns } or { g.outputs, g.rows, g.columns }
+   local distances, k = ffi.new('int32_t[?]', g.elements), 0
+   for plane = 0, g.inputs - 1 do
+      for i = 0, g.kh - 1 do
+         for j = 0, g.kw - 1 do
+            distances[k], k = (plane * g.high + i) * g.wide + j, k + 1
          end
       end
    end
-   return t, distances
+   g.distances = distances
+   return g
+end)
+
+-- The geometry where the parameters, or their gradients, fit it.
+local function fitting(x, weight, bias, ...)
+   if not (gates.typed(x.T, x, weight, bias) and gates.plain(weight, x.T) and gates.plain(bias, x.T)) then
+      return nil
+   end
+   local kw, kh, dw, dh, pw, ph = ...
+   local g = geometry_of(x, kw, kh, dw, dh, pw, ph, count(weight))
+   if g and bias and count(bias) ~= g.outputs * g.places then return no 'a bias of other sizes' end
+   return g
 end
 
 -- A sample's planes between p and a room with a border of zeros: into it, or from it.
-local function lay(t, p, sample)
-   local laid, n = room('laid', t.inputs * t.high * t.wide), t.inputs * t.high * t.wide
+local function lay(g, p, sample)
+   local laid, n = room('laid', g.inputs * g.high * g.wide), g.inputs * g.high * g.wide
    fill(laid, 8 * n)
-   for row = 0, t.inputs * t.height - 1 do
-      local plane = floor(row / t.height)
-      local to, from = (plane * t.high + row - plane * t.height + t.ph) * t.wide + t.pw,
-         (sample * t.inputs * t.height + row) * t.width
-      for k = 0, t.width - 1 do laid[to + k] = p[from + k] end
+   for row = 0, g.inputs * g.height - 1 do
+      local plane = floor(row / g.height)
+      local to, from = (plane * g.high + row - plane * g.height + g.ph) * g.wide + g.pw,
+         (sample * g.inputs * g.height + row) * g.width
+      for k = 0, g.width - 1 do laid[to + k] = p[from + k] end
    end
    return laid
 end
-local function pick(t, laid, r, sample)
-   for row = 0, t.inputs * t.height - 1 do
-      local plane = floor(row / t.height)
-      local from, to = (plane * t.high + row - plane * t.height + t.ph) * t.wide + t.pw,
-         (sample * t.inputs * t.height + row) * t.width
-      for k = 0, t.width - 1 do r[to + k] = laid[from + k] end
+local function pick(g, laid, r, sample)
+   for row = 0, g.inputs * g.height - 1 do
+      local plane = floor(row / g.height)
+      local from, to = (plane * g.high + row - plane * g.height + g.ph) * g.wide + g.pw,
+         (sample * g.inputs * g.height + row) * g.width
+      for k = 0, g.width - 1 do r[to + k] = laid[from + k] end
    end
 end
 
 -- Where the window of a place begins.
-local function first_of(t, place)
-   local row = floor(place / t.columns)
-   return row * t.dh * t.wide + (place - row * t.columns) * t.dw
+local function first_of(g, place)
+   local row = floor(place / g.columns)
+   return row * g.dh * g.wide + (place - row * g.columns) * g.dw
 end
 
-local function fits(t, x, grad_output)
-   if grad_output.T ~= x.T or grad_output.nd ~= x.nd then return false end
-   for d = 1, x.nd do
-      if grad_output[2 * d - 1] ~= t.sizes[d] then return false end
-   end
-   return true
+local function fits(g, x, grad_output)
+   return gates.typed(x.T, grad_output) and gates.sized(grad_output, x, g.rows, g.columns, g.outputs)
 end
 
 function luajit.local_convolution(out, x, weight, bias, ...)
-   local t, distances = prepare(x, weight, bias, ...)
-   if not t or out.T ~= x.T or not is_apart(out, x, weight, bias) then return false end
+   local g = fitting(x, weight, bias, ...)
+   if not (g and gates.typed(x.T, out) and gates.apart(out, x, weight, bias)) then return false end
    local p, w = numbers.of('first', x), numbers.seen('weights', weight, MOST)
    local b = bias and numbers.seen('biases', bias, MOST)
-   if not p or not w or bias and not b then return false end
-   resize(out, x.nd, t.sizes)
-   if not is_contiguous(out) then return false end
-   local r, n, outputs, places = out.S.p + out.off, t.elements, t.outputs, t.places
-   for sample = 0, t.samples - 1 do
-      local laid = lay(t, p, sample)
+   if not p or not w or bias and not b or not gates.resized(out, x.nd, g.sizes) then return false end
+   local r, n, outputs, places, distances = first_element(out), g.elements, g.outputs, g.places, g.distances
+   for sample = 0, g.samples - 1 do
+      local laid = lay(g, p, sample)
       for place = 0, places - 1 do
-         local window = laid + first_of(t, place)
+         local window = laid + first_of(g, place)
          for output = 0, outputs - 1 do
             local row, sum = w + (place * outputs + output) * n, 0
             for k = 0, n - 1 do sum = sum + row[k] * window[distances[k]] end
@@ -105,57 +110,50 @@ function luajit.local_convolution(out, x, weight, bias, ...)
 end
 
 function luajit.local_convolution_grad_input(gradient, x, grad_output, weight, bias, ...)
-   local t, distances = prepare(x, weight, bias, ...)
-   if not t or gradient.T ~= x.T or not fits(t, x, grad_output) or not is_apart(gradient, x, grad_output, weight) then
+   local g = fitting(x, weight, bias, ...)
+   if not (g and gates.typed(x.T, gradient) and fits(g, x, grad_output)
+      and gates.apart(gradient, x, grad_output, weight)) then
       return false
    end
-   local g, w = numbers.of('gradients', grad_output), numbers.seen('weights', weight, MOST)
-   if not g or not w then return false end
-   resize_as(gradient, x)
-   if not is_contiguous(gradient) then return false end
-   local r, n, outputs, places, extent = gradient.S.p + gradient.off, t.elements, t.outputs, t.places,
-      t.inputs * t.high * t.wide
+   local slopes, w = numbers.of('gradients', grad_output), numbers.seen('weights', weight, MOST)
+   if not slopes or not w or not gates.resized_as(gradient, x) then return false end
+   local r, n, outputs, places, distances = first_element(gradient), g.elements, g.outputs, g.places, g.distances
+   local extent = g.inputs * g.high * g.wide
    local laid = room('laid', extent)
-   for sample = 0, t.samples - 1 do
+   for sample = 0, g.samples - 1 do
       fill(laid, 8 * extent)
       for place = 0, places - 1 do
-         local window = laid + first_of(t, place)
+         local window = laid + first_of(g, place)
          for output = 0, outputs - 1 do
-            local row, factor = w + (place * outputs + output) * n, g[(sample * outputs + output) * places + place]
+            local row, factor = w + (place * outputs + output) * n, slopes[(sample * outputs + output) * places + place]
             for k = 0, n - 1 do
                local at = distances[k]
                window[at] = window[at] + factor * row[k]
             end
          end
       end
-      pick(t, laid, r, sample)
+      pick(g, laid, r, sample)
    end
    return true
 end
 
 function luajit.local_convolution_grad_parameters(grad_weight, grad_bias, x, grad_output, weight, bias, scale, ...)
-   local t, distances = prepare(x, weight, bias, ...)
-   if not t or not fits(t, x, grad_output) or grad_weight.T ~= x.T or not is_contiguous(grad_weight)
-      or count(grad_weight) ~= count(weight) then
+   local g = fitting(x, weight, bias, ...)
+   if not (g and fits(g, x, grad_output) and fitting(x, grad_weight, grad_bias, ...) == g
+      and gates.apart(grad_weight, x, grad_output, grad_bias)
+      and (not grad_bias or gates.apart(grad_bias, x, grad_output))) then
       return false
    end
-   if grad_bias and (grad_bias.T ~= x.T or not is_contiguous(grad_bias)
-      or count(grad_bias) ~= t.outputs * t.places) then
-      return false
-   end
-   if not is_apart(grad_weight, x, grad_output, grad_bias) or grad_bias and not is_apart(grad_bias, x, grad_output) then
-      return false
-   end
-   local p, g = numbers.of('first', x), numbers.of('gradients', grad_output)
-   if not p or not g then return false end
-   local q, get, n, outputs, places = grad_weight.S.p + grad_weight.off, x.T.get, t.elements, t.outputs, t.places
-   local u = grad_bias and grad_bias.S.p + grad_bias.off
-   for sample = 0, t.samples - 1 do
-      local laid = lay(t, p, sample)
+   local p, slopes = numbers.of('first', x), numbers.of('gradients', grad_output)
+   if not p or not slopes then return false end
+   local q, get, n, outputs, places = first_element(grad_weight), x.T.get, g.elements, g.outputs, g.places
+   local u, distances = grad_bias and first_element(grad_bias), g.distances
+   for sample = 0, g.samples - 1 do
+      local laid = lay(g, p, sample)
       for place = 0, places - 1 do
-         local window = laid + first_of(t, place)
+         local window = laid + first_of(g, place)
          for output = 0, outputs - 1 do
-            local factor = scale * g[(sample * outputs + output) * places + place]
+            local factor = scale * slopes[(sample * outputs + output) * places + place]
             local first, at = (place * outputs + output) * n, output * places + place
             for k = 0, n - 1 do q[first + k] = get(q, first + k) + factor * window[distances[k]] end
             if u then u[at] = get(u, at) + factor end

@@ -1,399 +1,306 @@
--- Convolutions of small images and volumes, computed here: windows as rows (nn/convolution/luajit/windows.lua) and the
--- BLAS.
+-- Convolutions of small images and volumes, plain and transposed: windows as rows (nn/convolution/luajit/windows.lua)
+-- and the BLAS. A transposed one makes of results the images that a plain one would see.
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
-local apart = require 'torch.core.overlap'
-local few = require 'torch.luajit.elementwise'
 local blas = require 'torch.luajit.blas'
 local ways = require 'torch.core.ways'
+local gates = require 'nn.shared.luajit.gates'
+local geometry = require 'nn.shared.luajit.geometry'
 local rooms = require 'nn.shared.luajit.scratch'
 local windows = require 'nn.convolution.luajit.windows'
 local kept = require 'nn.convolution.luajit.kept_windows'
 
-local luajit = ways.luajit
-local count = memory.count
-local floor = math.floor
-local room, ones, plain, is_apart, bytes_at = rooms.room, rooms.ones, rooms.plain, apart.is_apart, rooms.bytes_at
-local in_one_piece = rooms.in_one_piece
-local g = windows.geometry
-
-local convolution = {}
+local luajit, no = ways.luajit, ways.no
+local count, floor = memory.count, math.floor
+local room, bytes_at, in_one_piece = rooms.room, rooms.bytes_at, rooms.in_one_piece
 
 -- Up to so many multiplications, and bytes of an image and of its windows, Python's way to the engine's kernels costs
 -- more. Of floats whose planes come in blocks of 16, oneDNN convolves faster than by products of matrices.
-convolution.MOST_WORK, convolution.MOST_WORK_OF_BLOCKS = 2 ^ 26, 2 ^ 23
-convolution.MOST_BYTES = 2 ^ 22
-
-local function is_count(n) return n >= 1 and n % 1 == 0 end
-local function is_border(n) return n >= 0 and n % 1 == 0 end
+local MOST_WORK, MOST_WORK_OF_BLOCKS, MOST_BYTES = 2 ^ 26, 2 ^ 23, 2 ^ 22
 
 local function windows_along(size, span, step, border, dilation)
    return floor((size + 2 * border - (span - 1) * dilation - 1) / step) + 1
 end
+local function grown(size, span, step, border, more) return (size - 1) * step - 2 * border + span + more end
 
--- Whether x is a batch, or one image or volume, for such a weight, which has four or five dimensions; or two, of an
--- image.
-local function fits(x, weight)
-   local nd = weight.nd == 5 and 5 or 4
-   return x.nd == nd or x.nd == nd - 1
-end
-
--- Images, planes, time, height and width of it. axes: 2 of images, 3 of volumes
-local function sizes_of(t, axes)
-   local nd = t.nd
-   local last = 2 * nd - 1
-   return nd == axes + 2 and t[1] or 1, t[last - 2 * axes], axes == 3 and t[last - 4] or 1, t[last - 2], t[last]
-end
-
-local function axes_of(weight) return weight.nd == 5 and 3 or 2 end
-
--- Sets the geometry of a convolution from `image` to `result` (records, either of which may be still without elements),
--- whose sizes are given, as the numbers of the layer are set; gives the routines, or nil where it is for Python.
-local function prepare(weight, outputs, images, planes, time, height, width, frames, rows, columns)
-   local T = weight.T
-   if few.LIMIT == 0 or not T.real then return nil end
-   if not (is_count(g.kt) and is_count(g.kh) and is_count(g.kw) and is_count(g.dt) and is_count(g.dh)
-      and is_count(g.dw)) then
-      return nil
+-- The geometry of a layer's input x: the image of a plain convolution, the result of a transposed one. `others` are the
+-- planes that it is computed to; at, ah and aw what is added at the end of a transposed one's images.
+local function completing(axes, is_transposed)
+   return function(g, x)
+      if not gates.planes(x, axes) then return false end
+      if axes == 2 then g.kt, g.dt, g.pt, g.lt, g.at = 1, 1, 0, 1, 0 end
+      if is_transposed then g.lt, g.lh, g.lw = 1, 1, 1 end
+      if not (gates.whole(1, g.kt, g.kh, g.kw, g.dt, g.dh, g.dw, g.lt, g.lh, g.lw) and gates.whole(0, g.pt, g.ph, g.pw)
+         and (not is_transposed or gates.whole(-math.huge, g.at, g.ah, g.aw))) then
+         return false
+      end
+      local last, T = 2 * x.nd - 1, g.T
+      local planes, frames, rows, columns = x[last - 2 * axes], axes == 3 and x[last - 4] or 1, x[last - 2], x[last]
+      g.images, g.axes, g.is_transposed = x.nd == axes + 2 and x[1] or 1, axes, is_transposed
+      if is_transposed then
+         g.planes, g.outputs, g.frames, g.rows, g.columns = g.others, planes, frames, rows, columns
+         g.time, g.height, g.width = grown(frames, g.kt, g.dt, g.pt, g.at), grown(rows, g.kh, g.dh, g.ph, g.ah),
+            grown(columns, g.kw, g.dw, g.pw, g.aw)
+      else
+         g.planes, g.outputs, g.time, g.height, g.width = planes, g.others, frames, rows, columns
+      end
+      frames, rows, columns = windows_along(g.time, g.kt, g.dt, g.pt, g.lt),
+         windows_along(g.height, g.kh, g.dh, g.ph, g.lh), windows_along(g.width, g.kw, g.dw, g.pw, g.lw)
+      if is_transposed and (frames ~= g.frames or rows ~= g.rows or columns ~= g.columns) then
+         return no 'sizes that a plain convolution does not have'
+      end
+      g.frames, g.rows, g.columns = frames, rows, columns
+      if g.time < 1 or g.height < 1 or g.width < 1 or frames < 1 or rows < 1 or columns < 1 then
+         return no 'an image that is smaller than the kernel'
+      end
+      g.routine = gates.routine(T)
+      if not g.routine or not windows.complete(g) then return false end
+      -- With what lies between rows of windows, and in borders.
+      local numbers = g.length * g.run
+      local in_blocks = T.size == 4 and g.planes % 16 == 0 and g.outputs % 16 == 0 and g.taps > 1
+      return gates.within(g.images * g.outputs * numbers, in_blocks and MOST_WORK_OF_BLOCKS or MOST_WORK,
+         'more than %d multiplications')
+         and gates.within(math.max(numbers, g.outputs * g.run, g.image, g.planes * g.pixels) * T.size, MOST_BYTES,
+            'more than %d bytes of an image')
+         and windows.lay_out(g)
    end
-   if not (is_count(g.lt) and is_count(g.lh) and is_count(g.lw) and is_border(g.pt) and is_border(g.ph)
-      and is_border(g.pw)) then
-      return nil
-   end
-   if time < 1 or height < 1 or width < 1 or frames < 1 or rows < 1 or columns < 1 then return nil end
-   if count(weight) ~= outputs * planes * g.kt * g.kh * g.kw or not plain(weight, T) then return nil end
-   if frames ~= windows_along(time, g.kt, g.dt, g.pt, g.lt) or rows ~= windows_along(height, g.kh, g.dh, g.ph, g.lh)
-      or columns ~= windows_along(width, g.kw, g.dw, g.pw, g.lw) then
-      return nil
-   end
-   local routine = blas.of_rows(T)
-   if not routine then return nil end
-   if not windows.set(T.size, images, planes, time, height, width, frames, rows, columns) then return nil end
-   -- With what lies between rows of windows, and in borders.
-   local numbers, most = g.length * g.run, convolution.MOST_BYTES / T.size
-   local in_blocks = T.size == 4 and planes % 16 == 0 and outputs % 16 == 0 and g.taps > 1
-   if images * outputs * numbers > (in_blocks and convolution.MOST_WORK_OF_BLOCKS or convolution.MOST_WORK) then
-      return nil
-   end
-   if numbers > most or outputs * g.run > most or g.image > most then return nil end
-   return routine
 end
+local IMAGE, TRANSPOSED = 'kw, kh, dw, dh, pw, ph, lw, lh, T, others', 'kw, kh, dw, dh, pw, ph, aw, ah, T, others'
+local FIELDS = IMAGE .. ', aw, ah, kt, dt, pt, lt, at, axes, is_transposed, images, outputs, routine, '
+   .. windows.FIELDS
+local plain_images = geometry.of(IMAGE, FIELDS, completing(2, false))
+local plain_volumes = geometry.of(IMAGE .. ', kt, dt, pt, lt', FIELDS, completing(3, false))
+local transposed_images = geometry.of(TRANSPOSED, FIELDS, completing(2, true))
+local transposed_volumes = geometry.of(TRANSPOSED .. ', kt, dt, pt, at', FIELDS, completing(3, true))
 
--- Whether a kernel covers its image, of which then nothing has to be moved; and whether it has one element.
-local function covers()
-   return g.windows == 1 and g.pt == 0 and g.ph == 0 and g.pw == 0 and g.kt == g.time and g.kh == g.height
-      and g.kw == g.width
+-- Whether a weight, or its gradient, is that of geometry g.
+local function has_weight(g, weight)
+   local first, second = g.outputs, g.planes
+   return gates.plain(weight, g.T) and (weight[1] == first and count(weight) == first * second * g.taps
+      and (not g.is_transposed or weight[3] == second) or no 'a weight of other sizes')
 end
-local function is_pointwise() return g.taps == 1 and g.in_place end
 
 -- The windows of n images of x after `first`, as rows. place: where those of all images lie
 -- (nn/convolution/luajit/kept_windows.lua), if not in a room that others use, too.
-local function unfold(x, first, n, place)
+local function unfold(g, x, first, n, place)
    local size = g.size
    local columns = place and place.columns + first * g.length * g.windows * size
       or room('columns', n * g.length * g.windows * size)
    if place and place.is_filled then return columns end
-   windows.unfold(x + first * g.planes * g.pixels * size, n, columns)
+   windows.unfold(g, x + first * g.planes * g.pixels * size, n, columns)
    return columns
 end
 
--- Calls f(first, n) with all images, n after `first` at a time, of which each has so many numbers in a row.
-local function in_turn(f, numbers, ...)
+-- Calls f(g, first, n) with all images, n after `first` at a time, of which each has so many numbers in a row.
+local function in_turn(f, g, numbers, ...)
    local images, n = g.images, windows.at_once(numbers)
-   for first = 0, images - 1, n do f(first, first + n <= images and n or images - first, ...) end
+   for first = 0, images - 1, n do f(g, first, first + n <= images and n or images - first, ...) end
 end
 
-local function forward_some(first, n, routine, out, x, weight, bias, outputs, place)
-   local size, row, length = g.size, n * g.windows, g.length
-   local columns = unfold(x, first, n, place)
+local function forward_some(g, first, n, out, x, weight, bias, place)
+   local size, row, length, outputs = g.size, n * g.windows, g.length, g.outputs
+   local columns = unfold(g, x, first, n, place)
    local target = out + first * outputs * g.windows * size
    local result = n == 1 and target or room('spread', outputs * row * size)
-   if bias then windows.begin(result, outputs, row, bias, outputs) end
-   blas.multiply(routine, result, row, bias and 1 or 0, 1, weight, 'n', length, columns, 'n', row, outputs, length, row)
-   if n > 1 then windows.part(result, target, outputs, n) end
+   if bias then windows.begin(g, result, outputs, row, bias, outputs) end
+   blas.multiply(g.routine, result, row, bias and 1 or 0, 1, weight, 'n', length, columns, 'n', row, outputs, length,
+      row)
+   if n > 1 then windows.part(g, result, target, outputs, n) end
 end
 
--- Pointers: the results of all images at `out`; bias: nil for none. layer: for which the windows are kept, or nil
-local function forward(routine, out, x, weight, bias, outputs, layer)
-   local size, length, pixels = g.size, g.length, g.windows
-   if covers() then
+-- Pointers: the results of all images x at `out`; bias: nil for none. layer: for which the windows are kept, or nil
+local function forward(g, out, x, weight, bias, layer)
+   local size, length, pixels, outputs, routine = g.size, g.length, g.windows, g.outputs, g.routine
+   if g.covers then
       if bias then
          for i = 0, g.images - 1 do ffi.copy(out + i * outputs * size, bias, outputs * size) end
       end
       blas.multiply(routine, out, outputs, bias and 1 or 0, 1, x, 'n', length, weight, 't', length, g.images, length,
          outputs)
-   elseif is_pointwise() then
-      if bias then windows.begin(out, g.images * outputs, pixels, bias, outputs) end
+   elseif g.pointwise then
+      if bias then windows.begin(g, out, g.images * outputs, pixels, bias, outputs) end
       for i = 0, g.images - 1 do
          blas.multiply(routine, out + i * outputs * pixels * size, pixels, bias and 1 or 0, 1, weight, 'n', length,
             x + i * length * pixels * size, 'n', pixels, outputs, length, pixels)
       end
    else
-      local place = layer and kept.begin(layer, x)
-      in_turn(forward_some, g.windows, routine, out, x, weight, bias, outputs, place)
+      local place = layer and kept.begin(layer, g, x)
+      in_turn(forward_some, g, g.windows, out, x, weight, bias, place)
       if place then place.is_filled = true end
    end
 end
 
-local function backward_some(first, n, routine, image, gradient, weight, start, outputs)
-   local size, run, length = g.size, g.run, g.length
-   local spread = windows.spread(gradient + first * outputs * g.windows * size, outputs, n)
+local function backward_some(g, first, n, image, gradient, weight, start)
+   local size, run, length, outputs = g.size, g.run, g.length, g.outputs
+   local spread = windows.spread(g, gradient + first * outputs * g.windows * size, outputs, n)
    local columns = room('columns', length * n * run * size)
-   blas.multiply(routine, columns, n * run, 0, 1, weight, 't', length, spread, 'n', n * run, length, outputs, n * run)
-   windows.fold(routine, columns, image + first * g.planes * g.pixels * size, n, start)
+   blas.multiply(g.routine, columns, n * run, 0, 1, weight, 't', length, spread, 'n', n * run, length, outputs, n * run)
+   windows.fold(g, g.routine, columns, image + first * g.planes * g.pixels * size, n, start)
 end
 
 -- The images that such results' gradients go to, plus in each plane its number of `start`, if given.
-local function backward(routine, image, gradient, weight, start, outputs)
-   local size, length, pixels = g.size, g.length, g.windows
+local function backward(g, image, gradient, weight, start)
+   local size, length, pixels, outputs, routine = g.size, g.length, g.windows, g.outputs, g.routine
    local beta = start and 1 or 0
-   if covers() or is_pointwise() then
-      if start then windows.begin(image, g.images * g.planes, g.pixels, start, g.planes) end
+   if start and (g.covers or g.pointwise) then
+      windows.begin(g, image, g.images * g.planes, g.pixels, start, g.planes)
    end
-   if covers() then
+   if g.covers then
       blas.multiply(routine, image, length, beta, 1, gradient, 'n', outputs, weight, 'n', length, g.images, outputs,
          length)
-   elseif is_pointwise() then
+   elseif g.pointwise then
       for i = 0, g.images - 1 do
          blas.multiply(routine, image + i * length * pixels * size, pixels, beta, 1, weight, 't', length,
             gradient + i * outputs * pixels * size, 'n', pixels, length, outputs, pixels)
       end
    else
-      in_turn(backward_some, g.run, routine, image, gradient, weight, start, outputs)
+      in_turn(backward_some, g, g.run, image, gradient, weight, start)
    end
 end
 
-local function accumulate_some(first, n, routine, grad_weight, x, gradient, scale, outputs, place)
-   local row, length = n * g.windows, g.length
-   local mixed = windows.mixed(gradient + first * outputs * g.windows * g.size, outputs, n)
-   local columns = unfold(x, first, n, place)
-   blas.multiply(routine, grad_weight, length, 1, scale, mixed, 'n', row, columns, 't', row, outputs, row, length)
+local function accumulate_some(g, first, n, grad_weight, x, gradient, scale, place)
+   local row, length, outputs = n * g.windows, g.length, g.outputs
+   local mixed = windows.mixed(g, gradient + first * outputs * g.windows * g.size, outputs, n)
+   local columns = unfold(g, x, first, n, place)
+   blas.multiply(g.routine, grad_weight, length, 1, scale, mixed, 'n', row, columns, 't', row, outputs, row, length)
 end
 
--- Adds scale times the weight's gradient. layer: whose windows may be kept, or nil
-local function accumulate(routine, grad_weight, x, gradient, scale, outputs, layer)
-   local size, length, pixels = g.size, g.length, g.windows
-   if covers() then
-      blas.multiply(routine, grad_weight, length, 1, scale, gradient, 't', outputs, x, 'n', length, outputs, g.images,
+-- Adds scale times the weight's gradient, of images x and results' gradients. layer: whose windows may be kept, or nil
+local function accumulate(g, grad_weight, x, gradient, scale, layer)
+   local size, length, pixels, outputs = g.size, g.length, g.windows, g.outputs
+   if g.covers then
+      blas.multiply(g.routine, grad_weight, length, 1, scale, gradient, 't', outputs, x, 'n', length, outputs, g.images,
          length)
-   elseif is_pointwise() then
+   elseif g.pointwise then
       for i = 0, g.images - 1 do
-         blas.multiply(routine, grad_weight, length, 1, scale, gradient + i * outputs * pixels * size, 'n', pixels,
+         blas.multiply(g.routine, grad_weight, length, 1, scale, gradient + i * outputs * pixels * size, 'n', pixels,
             x + i * length * pixels * size, 't', pixels, outputs, pixels, length)
       end
    else
-      local place = layer and kept.find(layer, x)
-      in_turn(accumulate_some, g.windows, routine, grad_weight, x, gradient, scale, outputs, place)
+      local place = layer and kept.find(layer, g, x)
+      in_turn(accumulate_some, g, g.windows, grad_weight, x, gradient, scale, place)
    end
 end
 
 -- Adds scale times the sums of the planes of images to a bias's gradient.
-local function accumulate_bias(T, routine, grad_bias, gradient, scale, images, planes, pixels)
-   local of_ones = ones(T, pixels)
-   for i = 0, images - 1 do
-      blas.add_sums(routine, grad_bias, scale, gradient + i * planes * pixels * T.size, planes, pixels, pixels, 1,
+local function accumulate_bias(g, grad_bias, gradient, scale, planes, pixels)
+   local of_ones = rooms.ones(g.T, pixels)
+   for i = 0, g.images - 1 do
+      blas.add_sums(g.routine, grad_bias, scale, gradient + i * planes * pixels * g.size, planes, pixels, pixels, 1,
          of_ones)
    end
 end
 
 -- What lies between rows of windows must not reach a sum: zero times infinity would.
-local function harmless(routine, t)
-   return g.gapless or blas.all_finite(routine, t.T, count(t), bytes_at(t))
+local function is_harmless(g, weight)
+   return g.gapless or blas.all_finite(g.routine, g.T, count(weight), bytes_at(weight))
+      or no 'a weight that is not finite'
 end
 
--- Whether t has the sizes of a batch, or of one image or volume, and its memory is not r's.
-local function is_sized(t, nd, axes, images, planes, time, height, width)
-   local last = 2 * nd - 1
-   return t.nd == nd and (nd == axes + 1 or t[1] == images) and t[last - 2 * axes] == planes
-      and (axes == 2 or t[last - 4] == time)
-      and t[last - 2] == height and t[last] == width
+-- Results or images, whichever: their sizes are those of x with the others for their planes.
+local function sizes_of(g, of_results)
+   if of_results then return g.rows, g.columns, g.outputs, g.axes == 3 and g.frames or nil end
+   return g.height, g.width, g.planes, g.axes == 3 and g.time or nil
 end
 
--- Gives r the sizes of x with others of its planes; whether its elements then lie in one piece.
-local function begin(r, x, axes, planes, time, height, width)
-   return rooms.begin(r, x, height, width, planes, axes == 3 and time or nil)
-end
-
-local function is_bias(bias, T, n) return not bias or plain(bias, T) and bias.nd == 1 and bias[1] == n end
-
--- Frames, rows and columns of the windows of a plane.
-local function windows_of(time, height, width)
-   return windows_along(time, g.kt, g.dt, g.pt, g.lt), windows_along(height, g.kh, g.dh, g.ph, g.lh),
-      windows_along(width, g.kw, g.dw, g.pw, g.lw)
-end
-
--- The phases of a plain convolution. weight: outputs x everything else; layer: of
--- nn/convolution/luajit/kept_windows.lua, or nil
-local function plain_output(out, x, weight, bias, layer)
-   local T, axes = weight.T, axes_of(weight)
-   if not fits(x, weight) or not plain(x, T) or out.T ~= T or not is_apart(out, x, weight, bias) then return false end
-   local images, planes, time, height, width = sizes_of(x, axes)
-   local outputs, frames, rows, columns = weight[1], windows_of(time, height, width)
-   if not is_bias(bias, T, outputs) then return false end
-   local routine = prepare(weight, outputs, images, planes, time, height, width, frames, rows, columns)
-   if not routine or not begin(out, x, axes, outputs, frames, rows, columns) then return false end
-   forward(routine, bytes_at(out), bytes_at(x), bytes_at(weight), bias and bytes_at(bias), outputs, layer)
+-- Gives `out` the results of images x, or the images that are made of results x.
+local function compute(g, to_results, out, x, weight, bias, layer)
+   if not to_results and not is_harmless(g, weight) or not gates.begun(out, x, sizes_of(g, to_results)) then
+      return false
+   end
+   local p, q, w, b = bytes_at(out), bytes_at(x), bytes_at(weight), bias and bytes_at(bias)
+   if to_results then forward(g, p, q, w, b, layer) else backward(g, p, q, w, b) end
    return true
 end
 
-local function plain_grad_input(grad, x, grad_output, weight)
-   local T, axes = weight.T, axes_of(weight)
-   if not fits(x, weight) or x.T ~= T or grad.T ~= T or not plain(grad_output, T) then return false end
-   if not is_apart(grad, x, grad_output, weight) then return false end
-   local images, planes, time, height, width = sizes_of(x, axes)
-   local outputs, frames, rows, columns = weight[1], windows_of(time, height, width)
-   if not is_sized(grad_output, x.nd, axes, images, outputs, frames, rows, columns) then return false end
-   local routine = prepare(weight, outputs, images, planes, time, height, width, frames, rows, columns)
-   if not routine or not harmless(routine, weight) or not begin(grad, x, axes, planes, time, height, width) then
+-- The phases of a layer of geometry g, or nil. layer: of nn/convolution/luajit/kept_windows.lua, or nil
+local function output(g, out, x, weight, bias, layer)
+   if not g then return false end
+   x = in_one_piece(x)
+   return gates.typed(g.T, x, out) and gates.plain(x, g.T) and gates.apart(out, x, weight, bias)
+      and has_weight(g, weight) and gates.vector(bias, g.T, g.is_transposed and g.planes or g.outputs)
+      and compute(g, not g.is_transposed, out, x, weight, bias, layer)
+end
+
+local function grad_input(g, gradient, x, grad_output, weight)
+   if not g then return false end
+   grad_output = in_one_piece(grad_output)
+   return gates.typed(g.T, x, gradient) and gates.plain(grad_output, g.T)
+      and gates.apart(gradient, x, grad_output, weight) and has_weight(g, weight)
+      and gates.sized(grad_output, x, sizes_of(g, not g.is_transposed))
+      and compute(g, g.is_transposed, gradient, grad_output, weight)
+end
+
+local function grad_parameters(g, grad_weight, grad_bias, x, grad_output, scale, layer)
+   if not g then return false end
+   x, grad_output = in_one_piece(x), in_one_piece(grad_output)
+   local image, result, planes, pixels = x, grad_output, g.outputs, g.windows
+   if g.is_transposed then image, result, planes, pixels = grad_output, x, g.planes, g.pixels end
+   if not (gates.plain(x, g.T) and gates.plain(grad_output, g.T) and gates.apart(grad_weight, x, grad_output)
+      and (not grad_bias or gates.apart(grad_bias, x, grad_output)) and has_weight(g, grad_weight)
+      and gates.vector(grad_bias, g.T, planes) and gates.sized(grad_output, x, sizes_of(g, not g.is_transposed))) then
       return false
    end
-   backward(routine, bytes_at(grad), bytes_at(grad_output), bytes_at(weight), nil, outputs)
+   accumulate(g, bytes_at(grad_weight), bytes_at(image), bytes_at(result), scale, not g.is_transposed and layer or nil)
+   if grad_bias then accumulate_bias(g, bytes_at(grad_bias), bytes_at(grad_output), scale, planes, pixels) end
    return true
 end
 
-local function plain_grad_weight(grad_weight, grad_bias, x, grad_output, scale, layer)
-   local T, axes = grad_weight.T, axes_of(grad_weight)
-   if not fits(x, grad_weight) or not plain(x, T) or not plain(grad_output, T) then return false end
-   if not is_apart(grad_weight, x, grad_output) or grad_bias and not is_apart(grad_bias, x, grad_output) then
-      return false
-   end
-   local images, planes, time, height, width = sizes_of(x, axes)
-   local outputs, frames, rows, columns = grad_weight[1], windows_of(time, height, width)
-   if not is_sized(grad_output, x.nd, axes, images, outputs, frames, rows, columns)
-      or not is_bias(grad_bias, T, outputs) then
-      return false
-   end
-   local routine = prepare(grad_weight, outputs, images, planes, time, height, width, frames, rows, columns)
-   if not routine then return false end
-   local gradient = bytes_at(grad_output)
-   accumulate(routine, bytes_at(grad_weight), bytes_at(x), gradient, scale, outputs, layer)
-   if grad_bias then accumulate_bias(T, routine, bytes_at(grad_bias), gradient, scale, images, outputs, g.windows) end
-   return true
+local function may_be_weight(weight, x) return gates.typed(weight.T, weight, x) and gates.plain(weight, weight.T) end
+
+-- The geometry of a plain layer of images
+local function of_images(x, weight, kw, kh, dw, dh, pw, ph)
+   return may_be_weight(weight, x) and plain_images(x, kw, kh, dw, dh, pw, ph, 1, 1, weight.T, weight[1])
 end
-
--- Those of a transposed one: the results are images that a plain one would see. weight: planes of x x planes of the
--- result x kernel;
--- at, ah, aw: what is added at the end
-local function grown(size, span, step, border, more) return (size - 1) * step - 2 * border + span + more end
-local function grown_of(frames, rows, columns, at, ah, aw)
-   return grown(frames, g.kt, g.dt, g.pt, at), grown(rows, g.kh, g.dh, g.ph, ah), grown(columns, g.kw, g.dw, g.pw, aw)
-end
-
-local function transposed_output(out, x, weight, bias, at, ah, aw)
-   local T, axes = weight.T, axes_of(weight)
-   if not fits(x, weight) or not plain(x, T) or out.T ~= T or not is_apart(out, x, weight, bias) then return false end
-   local images, inputs, frames, rows, columns = sizes_of(x, axes)
-   local planes, time, height, width = weight[3], grown_of(frames, rows, columns, at, ah, aw)
-   if weight[1] ~= inputs or not is_bias(bias, T, planes) then return false end
-   local routine = prepare(weight, inputs, images, planes, time, height, width, frames, rows, columns)
-   if not routine or not harmless(routine, weight) or not begin(out, x, axes, planes, time, height, width) then
-      return false
-   end
-   backward(routine, bytes_at(out), bytes_at(x), bytes_at(weight), bias and bytes_at(bias), inputs)
-   return true
-end
-
-local function transposed_grad_input(grad, x, grad_output, weight, at, ah, aw)
-   local T, axes = weight.T, axes_of(weight)
-   if not fits(x, weight) or x.T ~= T or grad.T ~= T or not plain(grad_output, T) then return false end
-   if not is_apart(grad, x, grad_output, weight) then return false end
-   local images, inputs, frames, rows, columns = sizes_of(x, axes)
-   local planes, time, height, width = weight[3], grown_of(frames, rows, columns, at, ah, aw)
-   if weight[1] ~= inputs or not is_sized(grad_output, x.nd, axes, images, planes, time, height, width) then
-      return false
-   end
-   local routine = prepare(weight, inputs, images, planes, time, height, width, frames, rows, columns)
-   if not routine or not begin(grad, x, axes, inputs, frames, rows, columns) then return false end
-   forward(routine, bytes_at(grad), bytes_at(grad_output), bytes_at(weight), nil, inputs)
-   return true
-end
-
-local function transposed_grad_parameters(grad_weight, grad_bias, x, grad_output, at, ah, aw, scale)
-   local T, axes = grad_weight.T, axes_of(grad_weight)
-   if not fits(x, grad_weight) or not plain(x, T) or not plain(grad_output, T) then return false end
-   if not is_apart(grad_weight, x, grad_output) or grad_bias and not is_apart(grad_bias, x, grad_output) then
-      return false
-   end
-   local images, inputs, frames, rows, columns = sizes_of(x, axes)
-   local planes, time, height, width = grad_weight[3], grown_of(frames, rows, columns, at, ah, aw)
-   if grad_weight[1] ~= inputs or not is_sized(grad_output, x.nd, axes, images, planes, time, height, width) then
-      return false
-   end
-   if not is_bias(grad_bias, T, planes) then return false end
-   local routine = prepare(grad_weight, inputs, images, planes, time, height, width, frames, rows, columns)
-   if not routine then return false end
-   local gradient = bytes_at(grad_output)
-   accumulate(routine, bytes_at(grad_weight), gradient, bytes_at(x), scale, inputs)
-   if grad_bias then accumulate_bias(T, routine, bytes_at(grad_bias), gradient, scale, images, planes, g.pixels) end
-   return true
-end
-
-
--- The numbers of a layer of images.
-local function set_image(kw, kh, dw, dh, pw, ph, lw, lh)
-   windows.set_kernel(1, kh, kw)
-   windows.set_steps(1, dh, dw)
-   windows.set_border(0, ph, pw)
-   windows.set_dilation(1, lh, lw)
-end
-
 function luajit.spatial_convolution(out, x, weight, bias, kw, kh, dw, dh, pw, ph)
-   set_image(kw, kh, dw, dh, pw, ph, 1, 1)
-   return plain_output(out, in_one_piece(x), weight, bias, kept.take())
+   return output(of_images(x, weight, kw, kh, dw, dh, pw, ph), out, x, weight, bias, kept.take())
 end
-function luajit.spatial_convolution_grad_input(grad, x, grad_output, weight, kw, kh, dw, dh, pw, ph)
-   set_image(kw, kh, dw, dh, pw, ph, 1, 1)
-   return plain_grad_input(grad, x, in_one_piece(grad_output), weight)
+function luajit.spatial_convolution_grad_input(gradient, x, grad_output, weight, kw, kh, dw, dh, pw, ph)
+   return grad_input(of_images(x, weight, kw, kh, dw, dh, pw, ph), gradient, x, grad_output, weight)
 end
 function luajit.spatial_convolution_grad_weight(grad_weight, grad_bias, x, grad_output, kw, kh, dw, dh, pw, ph, scale)
-   set_image(kw, kh, dw, dh, pw, ph, 1, 1)
-   return plain_grad_weight(grad_weight, grad_bias, in_one_piece(x), in_one_piece(grad_output), scale, kept.take())
+   return grad_parameters(of_images(x, grad_weight, kw, kh, dw, dh, pw, ph), grad_weight, grad_bias, x, grad_output,
+      scale, kept.take())
 end
 
--- Sets the numbers of a layer of images or volumes with such a weight: steps, borders and what else there may be, its
--- dilation or what a transposed one adds at the end, which is given, as time, height and width. Nil where it is for
--- Python.
-local function set_layer(weight, kind, a, b, c, d, e, f, h, i, j, more)
-   local is_transposed = kind == 'transposed'
-   local at, ah, aw
+-- The geometry of a layer of images or volumes with such a weight, from its steps and borders, and what else there may
+-- be: its dilation, or what a transposed one adds at the end, as time, height and width.
+local function of_layer(x, weight, kind, ...)
+   local T, is_transposed = weight.T, kind == 'transposed'
+   if not may_be_weight(weight, x) then return false end
    if weight.nd == 4 then
-      if i then return nil end
-      at, ah, aw = 0, f, e
-      if is_transposed then ah, aw = ah or 0, aw or 0 end
-      set_image(weight[7], weight[5], a, b, c, d, not is_transposed and e or 1, not is_transposed and f or 1)
+      local dw, dh, pw, ph, e, f, more = ...
+      if more then return no 'a dilated transposed convolution' end
+      if is_transposed then
+         return transposed_images(x, weight[7], weight[5], dw, dh, pw, ph, e or 0, f or 0, T, weight[3])
+      end
+      return plain_images(x, weight[7], weight[5], dw, dh, pw, ph, e or 1, f or 1, T, weight[1])
    elseif weight.nd == 5 then
-      if more then return nil end
-      at, ah, aw = h or 0, j or 0, i or 0
-      windows.set_kernel(weight[5], weight[7], weight[9])
-      windows.set_steps(a, c, b)
-      windows.set_border(d, f, e)
-      if is_transposed then windows.set_dilation(1, 1, 1) else windows.set_dilation(h or 1, j or 1, i or 1) end
+      local dt, dw, dh, pt, pw, ph, t, w, h, more = ...
+      local kt, kw, kh = weight[5], weight[9], weight[7]
+      if more then return no 'a dilated transposed convolution' end
+      if is_transposed then
+         return transposed_volumes(x, kw, kh, dw, dh, pw, ph, w or 0, h or 0, T, weight[3], kt, dt, pt, t or 0)
+      end
+      return plain_volumes(x, kw, kh, dw, dh, pw, ph, w or 1, h or 1, T, weight[1], kt, dt, pt, t or 1)
    end
-   return at, ah, aw
+   return no 'a weight of neither images nor volumes'
 end
 
-function luajit.convolution(out, x, weight, bias, kind, ...)
+local convolution = {}
+function convolution.output(out, x, weight, bias, kind, ...)
+   return output(of_layer(x, weight, kind, ...), out, x, weight, bias, kept.take())
+end
+function convolution.grad_input(gradient, x, grad_output, weight, _, kind, ...)
+   return grad_input(of_layer(x, weight, kind, ...), gradient, x, grad_output, weight)
+end
+function convolution.grad_parameters(grad_weight, grad_bias, x, grad_output, weight, _, scale, kind, ...)
    local layer = kept.take()
-   local at, ah, aw = set_layer(weight, kind, ...)
-   if not at then return false end
-   if kind == 'transposed' then return transposed_output(out, in_one_piece(x), weight, bias, at, ah, aw) end
-   return plain_output(out, in_one_piece(x), weight, bias, layer)
+   return gates.same_size(weight, grad_weight)
+      and grad_parameters(of_layer(x, weight, kind, ...), grad_weight, grad_bias, x, grad_output, scale, layer)
 end
-function luajit.convolution_grad_input(grad, x, grad_output, weight, _, kind, ...)
-   local at, ah, aw = set_layer(weight, kind, ...)
-   if not at then return false end
-   if kind == 'transposed' then return transposed_grad_input(grad, x, in_one_piece(grad_output), weight, at, ah, aw) end
-   return plain_grad_input(grad, x, in_one_piece(grad_output), weight)
-end
-function luajit.convolution_grad_parameters(grad_weight, grad_bias, x, grad_output, weight, _, scale, kind, ...)
-   local layer = kept.take()
-   local at, ah, aw = set_layer(weight, kind, ...)
-   if not at or not memory.same_size(weight, grad_weight) then return false end
-   x, grad_output = in_one_piece(x), in_one_piece(grad_output)
-   if kind == 'transposed' then
-      return transposed_grad_parameters(grad_weight, grad_bias, x, grad_output, at, ah, aw, scale)
-   end
-   return plain_grad_weight(grad_weight, grad_bias, x, grad_output, scale, layer)
-end
+
+luajit.convolution, luajit.convolution_grad_input = convolution.output, convolution.grad_input
+luajit.convolution_grad_parameters = convolution.grad_parameters
 
 return convolution

@@ -2,7 +2,6 @@
 local memory = require 'torch.core.memory'
 local ways = require 'torch.core.ways'
 local gates = require 'nn.shared.luajit.gates'
-local geometry = require 'nn.shared.luajit.geometry'
 local rooms = require 'nn.shared.luajit.scratch'
 local window_sums = require 'nn.shared.luajit.window_sums'
 
@@ -20,7 +19,7 @@ local accumulate = window_sums.loop{ first = 'x, y = 0, 0',
    window = 'local s = $read(u, k) $all(x = x + s * $read(q, $at)) y = y + s',
    last = 'a[c], b[c] = get(a, c) + to_type(v * x), get(b, c) + to_type(v * y)' }
 
-local of_images = geometry.of('kw, kh, dw, dh', window_sums.complete)
+local of_images = window_sums.geometry_of('kw, kh, dw, dh', window_sums.complete)
 
 -- Whether a parameter, or its gradient, has a number for each plane; in files of old versions it has three dimensions,
 -- of which the first elements count.

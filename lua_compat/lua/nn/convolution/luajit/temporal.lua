@@ -1,31 +1,32 @@
 -- Convolutions of short sequences, (batch x) frames x features. A window of frames lies in one piece: windows are
 -- copied as rows, and all of them are one product.
 local ffi = require 'ffi'
-local memory = require 'torch.core.memory'
-local apart = require 'torch.core.overlap'
-local few = require 'torch.luajit.elementwise'
 local blas = require 'torch.luajit.blas'
 local ways = require 'torch.core.ways'
+local gates = require 'nn.shared.luajit.gates'
 local rooms = require 'nn.shared.luajit.scratch'
 local sequences_of = require 'nn.shared.luajit.sequences'
 
-local luajit = ways.luajit
-local count = memory.count
+local luajit, no = ways.luajit, ways.no
 local copy, fill = ffi.copy, ffi.fill
 local sizes, windows_of = sequences_of.sizes, sequences_of.windows
-local room, plain, is_apart, bytes_at = rooms.room, rooms.plain, apart.is_apart, rooms.bytes_at
-local begin = rooms.begin
+local room, bytes_at = rooms.room, rooms.bytes_at
 
 local MOST_NUMBERS = 2 ^ 18 -- of all windows
 
 -- The windows of x for a convolution by `weight`, which fits; and the routines.
 local function prepare(x, weight, span, step)
    local T = weight.T
-   local windows = few.LIMIT > 0 and windows_of(x, span, step)
-   if not windows or x.T ~= T or not plain(weight, T) or weight.nd ~= 2 then return nil end
+   if not gates.typed(T, x) or not gates.plain(weight, T) then return nil end
+   local windows = windows_of(x, span, step)
+   if not windows then return nil end
    local sequences, _, features = sizes(x)
-   if weight[3] ~= span * features or sequences * windows * (weight[3] + weight[1]) > MOST_NUMBERS then return nil end
-   local routine = blas.of_rows(T)
+   if weight.nd ~= 2 or weight[3] ~= span * features then return no 'a weight of other sizes' end
+   if not gates.within(sequences * windows * (weight[3] + weight[1]), MOST_NUMBERS,
+      'more than %d elements of windows') then
+      return nil
+   end
+   local routine = gates.routine(T)
    if routine then return windows, routine end
 end
 
@@ -51,17 +52,12 @@ local function rows_of(x, windows, span, step)
    return rows
 end
 
-local function is_sized(t, x, frames, features)
-   local n, rows, columns = sizes(t)
-   return t.nd == x.nd and n == sizes(x) and rows == frames and columns == features
-end
-
-local function output(out, x, weight, bias, span, step)
+function luajit.temporal_convolution(out, x, weight, bias, span, step)
    local T = weight.T
    local windows, routine = prepare(x, weight, span, step)
-   if not windows or not plain(x, T) or out.T ~= T or not is_apart(out, x, weight, bias) then return false end
    local outputs = weight[1]
-   if bias and not (plain(bias, T) and bias.nd == 1 and bias[1] == outputs) or not begin(out, x, windows, outputs) then
+   if not (windows and gates.typed(T, out) and gates.plain(x, T) and gates.apart(out, x, weight, bias)
+      and gates.vector(bias, T, outputs) and gates.begun(out, x, windows, outputs)) then
       return false
    end
    local length, n = weight[3], sizes(x) * windows
@@ -76,15 +72,16 @@ local function output(out, x, weight, bias, span, step)
    return true
 end
 
-local function grad_input(grad, x, grad_output, weight, _, span, step)
+function luajit.temporal_convolution_grad_input(grad, x, grad_output, weight, _, span, step)
    local T = weight.T
    local windows, routine = prepare(x, weight, span, step)
-   if not windows or grad.T ~= T or not plain(grad_output, T) or not is_apart(grad, x, grad_output, weight) then
-      return false
-   end
    local outputs, length = weight[1], weight[3]
    local sequences, frames, features = sizes(x)
-   if not is_sized(grad_output, x, windows, outputs) or not begin(grad, x, frames, features) then return false end
+   if not (windows and gates.typed(T, grad) and gates.plain(grad_output, T)
+      and gates.apart(grad, x, grad_output, weight) and gates.sized(grad_output, x, windows, outputs)
+      and gates.begun(grad, x, frames, features)) then
+      return false
+   end
    local n, size = sequences * windows, T.size
    local p = bytes_at(grad)
    local whole = are_rows(windows, span, step, frames)
@@ -92,7 +89,7 @@ local function grad_input(grad, x, grad_output, weight, _, span, step)
    blas.multiply(routine, rows, length, 0, 1, bytes_at(grad_output), 'n', outputs, bytes_at(weight), 'n', length, n,
       outputs, length)
    if whole then return true end
-   fill(p, count(grad) * size)
+   fill(p, sequences * frames * features * size)
    local bytes, hop = length * size, step * features * size
    for s = 0, sequences - 1 do
       local to = p + s * frames * features * size
@@ -104,16 +101,13 @@ local function grad_input(grad, x, grad_output, weight, _, span, step)
    return true
 end
 
-local function grad_parameters(grad_weight, grad_bias, x, grad_output, _, _, scale, span, step)
+function luajit.temporal_convolution_grad_parameters(grad_weight, grad_bias, x, grad_output, _, _, scale, span, step)
    local T = grad_weight.T
    local windows, routine = prepare(x, grad_weight, span, step)
-   if not windows or not plain(x, T) or not plain(grad_output, T) or not is_apart(grad_weight, x, grad_output) then
-      return false
-   end
    local outputs, length = grad_weight[1], grad_weight[3]
-   if not is_sized(grad_output, x, windows, outputs) then return false end
-   if grad_bias and not (plain(grad_bias, T) and grad_bias.nd == 1 and grad_bias[1] == outputs
-      and is_apart(grad_bias, x, grad_output)) then
+   if not (windows and gates.plain(x, T) and gates.plain(grad_output, T) and gates.apart(grad_weight, x, grad_output)
+      and gates.sized(grad_output, x, windows, outputs) and gates.vector(grad_bias, T, outputs)
+      and (not grad_bias or gates.apart(grad_bias, x, grad_output))) then
       return false
    end
    local n, gradient = sizes(x) * windows, bytes_at(grad_output)
@@ -125,6 +119,3 @@ local function grad_parameters(grad_weight, grad_bias, x, grad_output, _, _, sca
    end
    return true
 end
-
-luajit.temporal_convolution, luajit.temporal_convolution_grad_input = output, grad_input
-luajit.temporal_convolution_grad_parameters = grad_parameters

@@ -10,36 +10,22 @@
 local ffi = require 'ffi'
 local blas = require 'torch.luajit.blas'
 local templates = require 'torch.core.templates'
+local gates = require 'nn.shared.luajit.gates'
 local rooms = require 'nn.shared.luajit.scratch'
 local lengths = require 'nn.shared.luajit.copy_rows'
-local fields = require 'nn.shared.luajit.geometry_key'
 
 local floor, max, copy, fill, cast, room = math.floor, math.max, ffi.copy, ffi.fill, ffi.cast, rooms.room
 
 local windows = {}
 
--- The geometry of the convolution at hand: there is one at a time. Those of an image have a time of one, and one frame.
---    kt, kh, kw: the kernel; dt, dh, dw: steps; pt, ph, pw: border; lt, lh, lw: dilation
---    images, planes, time, height, width; frames, rows, columns: of windows
---    pixels: of a plane; windows: of one, too
---    phase_frames, phase_rows, phase_columns: how many phases are in use; deep, high, wide: sizes of one
---    plane, image: elements of what is laid out; run: elements from the first window to the last
---    in_place: an image is laid out as it lies; gapless: so are the windows of one
-local g = {}
-windows.geometry = g
-
 local MOST_TAPS = 1024
-local taps = ffi.new('int32_t[?]', MOST_TAPS) -- bytes from the start of a plane to the pixel that each meets first
 
--- Sets what the layer says, or what there is of an image.
-function windows.set_kernel(kt, kh, kw) g.kt, g.kh, g.kw = kt, kh, kw end
-function windows.set_steps(dt, dh, dw) g.dt, g.dh, g.dw = dt, dh, dw end
-function windows.set_border(pt, ph, pw) g.pt, g.ph, g.pw = pt, ph, pw end
-function windows.set_dilation(lt, lh, lw) g.lt, g.lh, g.lw = lt, lh, lw end
+-- How many phases are in use along one axis.
+local function phases_of(span, step, dilation) return (dilation > 1 or span > step) and step or span end
 
--- Fills `taps`; phase: elements of one. (LuaJIT compiles no loop that begins with many more variables.)
-local function find_taps(phase)
-   local c, i, j = 0, 0, 0
+-- Bytes from the start of a plane to the pixel that each element of the kernel meets first. phase: elements of one
+local function taps_of(g, phase)
+   local taps, c, i, j = ffi.new('int32_t[?]', g.taps), 0, 0, 0
    for k = 0, g.taps - 1 do
       local z, y, x = c * g.lt, i * g.lh, j * g.lw
       local which = ((z % g.dt) * g.phase_rows + y % g.dh) * g.phase_columns + x % g.dw
@@ -48,14 +34,45 @@ local function find_taps(phase)
       if j == g.kw then i, j = i + 1, 0 end
       if i == g.kh then c, i = c + 1, 0 end
    end
+   return taps
 end
 
--- How many phases are in use along one axis.
-local function phases_of(span, step, dilation) return (dilation > 1 or span > step) and step or span end
+-- Where each row of a plane goes (its first pixel, with steps of 1 from column to column), or each pixel: elements from
+-- the start of a laid-out plane, -1 for what no window sees; and how many there are.
+local function layout_of(g, phase)
+   local width, dt, dh, dw = g.dw == 1 and 1 or g.width, g.dt, g.dh, g.dw
+   local units, x, y, z = g.time * g.height * width, 0, 0, 0
+   local places = ffi.new('int32_t[?]', units)
+   for k = 0, units - 1 do
+      local frame, row, column = floor((z + g.pt) / dt), floor((y + g.ph) / dh), floor((x + g.pw) / dw)
+      local a, b, c = z + g.pt - frame * dt, y + g.ph - row * dh, x + g.pw - column * dw
+      places[k] = a < g.phase_frames and b < g.phase_rows and c < g.phase_columns
+         and ((a * g.phase_rows + b) * g.phase_columns + c) * phase + (frame * g.high + row) * g.wide + column or -1
+      x = x + 1
+      if x == width then x, y = 0, y + 1 end
+      if y == g.height then y, z = 0, z + 1 end
+   end
+   return places, units
+end
 
--- Sets what follows from the sizes.
-local function find_phases()
-   g.pixels, g.windows, g.taps = g.time * g.height * g.width, g.frames * g.rows * g.columns, g.kt * g.kh * g.kw
+-- Completes the geometry of a convolution, which has (those of an image have a time of one, and one frame)
+--    T: the type of elements; kt, kh, kw: the kernel; dt, dh, dw: steps; pt, ph, pw: border; lt, lh, lw: dilation
+--    images, planes, time, height, width; outputs; frames, rows, columns: of windows
+-- with
+--    size: bytes of an element; pixels: of a plane; windows: of one, too; taps: elements of the kernel; length: of all
+--    planes
+--    phase_frames, phase_rows, phase_columns: how many phases are in use; deep, high, wide: sizes of one
+--    plane, image: elements of what is laid out; run: elements from the first window to the last
+--    in_place: an image is laid out as it lies; gapless: so are the windows of one
+--    covers: the kernel covers its image, of which then nothing has to be moved; pointwise: it has one element
+windows.FIELDS = [[planes, time, height, width, frames, rows, columns, size, pixels, windows, taps, length,
+   phase_frames,
+   phase_rows, phase_columns, deep, high, wide, phase, plane, image, run, in_place, gapless, partial, covers, pointwise,
+   of_images, tap_bytes, places, units]]
+function windows.complete(g)
+   g.pixels, g.windows, g.taps, g.size = g.time * g.height * g.width, g.frames * g.rows * g.columns,
+      g.kt * g.kh * g.kw, g.T.size
+   if not gates.within(g.taps, MOST_TAPS, 'a kernel of more than %d elements') then return false end
    g.length = g.planes * g.taps
    g.phase_frames, g.phase_rows, g.phase_columns = phases_of(g.kt, g.dt, g.lt), phases_of(g.kh, g.dh, g.lh),
       phases_of(g.kw, g.dw, g.lw)
@@ -65,65 +82,62 @@ local function find_phases()
    g.plane = g.phase_frames * g.phase_rows * g.phase_columns * phase
    g.image = g.planes * g.plane
    g.run = ((g.frames - 1) * g.high + g.rows - 1) * g.wide + g.columns
-   g.in_place = g.dt == 1 and g.dh == 1 and g.dw == 1 and g.pt == 0 and g.ph == 0 and g.pw == 0
+   local without_border = g.pt == 0 and g.ph == 0 and g.pw == 0
+   g.in_place = without_border and g.dt == 1 and g.dh == 1 and g.dw == 1
    g.gapless = g.wide == g.columns and (g.frames == 1 or g.high == g.rows)
-   return phase
+   g.partial = g.phase_frames < g.dt or g.phase_rows < g.dh or g.phase_columns < g.dw
+   g.covers = g.windows == 1 and without_border and g.kt == g.time and g.kh == g.height and g.kw == g.width
+   g.pointwise = g.taps == 1 and g.in_place
+   g.phase, g.of_images = phase, {}
+   return g
 end
 
--- Sets the rest; false where it is for Python. size: bytes of an element
-function windows.set(size, images, planes, time, height, width, frames, rows, columns)
-   if g.kt * g.kh * g.kw > MOST_TAPS then return false end
-   g.size, g.images, g.planes, g.time, g.height, g.width = size, images, planes, time, height, width
-   g.frames, g.rows, g.columns = frames, rows, columns
-   find_taps(find_phases())
-   return true
+-- Adds what moves elements: once it is known that there are not too many.
+function windows.lay_out(g)
+   g.tap_bytes, g.bytes = taps_of(g, g.phase), 32 * g.taps * g.frames * g.rows
+   if not g.in_place then
+      g.places, g.units = layout_of(g, g.phase)
+      g.bytes = g.bytes + 4 * g.units
+   end
+   return g
 end
 
--- Where each row of a plane goes (its first pixel, with steps of 1 from column to column), or each pixel: elements from
--- the start of a laid-out plane, -1 for what no window sees. Kept while the geometry stays.
-local layout = { places = ffi.new('int32_t[?]', 1), room = 1 }
-
-local lies_so, take_layout, forget_layout = fields{ 'time', 'height', 'width', 'phase_frames', 'phase_rows',
-   'phase_columns', 'dt', 'dh', 'dw', 'pt', 'ph', 'pw' }
-
-local function find_layout()
-   if lies_so(layout, g) then return end
-   forget_layout(layout)
-   local time, height, width = g.time, g.height, g.dw == 1 and 1 or g.width
-   local dt, dh, dw, pt, ph, pw = g.dt, g.dh, g.dw, g.pt, g.ph, g.pw
-   local phase_frames, phase_rows, phase_columns = g.phase_frames, g.phase_rows, g.phase_columns
-   local high, wide = g.high, g.wide
-   local phase, units = g.deep * high * wide, time * height * width
-   if layout.room < units then
-      layout.places = ffi.new('int32_t[?]', units)
-      layout.room = units
+-- Where the rows of windows of each element of the kernel are in a laid-out plane, and where they go for n images
+-- (froms, tos, `units` of them, `row` bytes each): kept.
+local function rows_for(g, n)
+   local t = g.of_images[n]
+   if t then return t end
+   local size, row_of_tap, taps = g.size, n * g.windows * g.size, g.tap_bytes
+   local frames, rows, row, wide, deep = g.frames, g.rows, g.columns * size, g.wide * size, g.high * g.wide * size
+   if g.gapless then frames, rows, row = 1, 1, g.windows * size end
+   local units = g.taps * frames * rows
+   local froms, tos = ffi.new('int32_t[?]', units), ffi.new('int32_t[?]', units)
+   local k, f, r, from, to = 0, 0, 0, taps[0], 0
+   for unit = 0, units - 1 do
+      froms[unit], tos[unit] = from + f * deep + r * wide, to + (f * rows + r) * row
+      r = r + 1
+      if r == rows then r, f = 0, f + 1 end
+      if f == frames then
+         k, f = k + 1, 0
+         if k < g.taps then from, to = taps[k], to + row_of_tap end
+      end
    end
-   layout.units = units
-   local places, x, y, z = layout.places, 0, 0, 0
-   for k = 0, units - 1 do
-      local frame, row, column = floor((z + pt) / dt), floor((y + ph) / dh), floor((x + pw) / dw)
-      local a, b, c = z + pt - frame * dt, y + ph - row * dh, x + pw - column * dw
-      places[k] = a < phase_frames and b < phase_rows and c < phase_columns
-         and ((a * phase_rows + b) * phase_columns + c) * phase + (frame * high + row) * wide + column or -1
-      x = x + 1
-      if x == width then x, y = 0, y + 1 end
-      if y == height then y, z = 0, z + 1 end
-   end
-   take_layout(layout, g)
+   t = { units = units, froms = froms, tos = tos, row = row, to_plane = g.taps * row_of_tap }
+   g.of_images[n] = t
+   return t
 end
 
 -- Two functions of a text that moves numbers between two places, there and back, by what stands for $move in each.
 local function both_ways(text, there, back)
-   local function way(move)
-      return templates.compile('nn.convolution.luajit.windows', text, { move = move })
-   end
-   return way(there), way(back)
+   return templates.compile('nn.convolution.luajit.windows', text, { move = there }),
+      templates.compile('nn.convolution.luajit.windows', text, { move = back })
 end
 
 -- n planes between `image`, as they lie, and `phases`, laid out. LuaJIT enters a loop anew each time: all planes are
 -- one loop. (Pointers that a loop changes are objects: offsets are not.)
 local rows_inward, rows_outward = both_ways([[
-   return function(phases, image, n, units, places, plane, bytes, size)
+   return function(g, phases, image, n)
+      local units, places, plane, bytes, size = g.units, g.places, g.plane * g.size, g.width * g.size, g.size
       local k, base, at = 0, 0, 0
       for _ = 1, n * units do
          local place = places[k]
@@ -137,7 +151,8 @@ local rows_inward, rows_outward = both_ways([[
 
 -- The same of pixels, as whole numbers of their size (LuaJIT takes some NaNs for something else).
 local PIXELS = [[
-   return function(phases, image, n, units, places, plane)
+   return function(g, phases, image, n)
+      local units, places, plane = g.units, g.places, g.plane
       local k, base = 0, 0
       for i = 0, n * units - 1 do
          local place = places[k]
@@ -172,56 +187,27 @@ templates.on_first_use(function()
 end)
 
 -- The n images at p, those pixels that are in use, to their phases (is_inward), or back.
-local function move(phases, p, n, is_inward)
-   find_layout()
-   local size, units, places = g.size, layout.units, layout.places
-   if g.dw == 1 then
-      return (is_inward and rows_inward or rows_outward)(phases, p, n * g.planes, units, places, g.plane * size,
-         g.width * size, size)
-   end
-   make(size)
-   local pointer = pointers[size]
-   return (is_inward and inward or outward)[size](cast(pointer, phases), cast(pointer, p), n * g.planes, units, places,
-      g.plane)
+local function move(g, phases, p, n, is_inward)
+   if g.dw == 1 then return (is_inward and rows_inward or rows_outward)(g, phases, p, n * g.planes) end
+   make(g.size)
+   local pointer = pointers[g.size]
+   return (is_inward and inward or outward)[g.size](g, cast(pointer, phases), cast(pointer, p), n * g.planes)
 end
 
 -- n images at p, laid out: where they lie.
-local function laid_out(p, n)
+local function laid_out(g, p, n)
    if g.in_place then return p end
    local bytes = n * g.image * g.size
    local phases = room('phases', bytes)
    fill(phases, bytes)
-   move(phases, p, n, true)
+   move(g, phases, p, n, true)
    return phases
 end
 
--- Where the rows of windows of each element of the kernel are in a laid-out plane, and where they go: bytes.
-local froms, tos, room_for_rows = nil, nil, 0
-local function find_rows(n)
-   local size, count, row_of_tap = g.size, g.taps, n * g.windows * g.size
-   local frames, rows, row, wide, deep = g.frames, g.rows, g.columns * size, g.wide * size, g.high * g.wide * size
-   if g.gapless then frames, rows, row = 1, 1, g.windows * size end
-   local units = count * frames * rows
-   if units > room_for_rows then
-      froms, tos = ffi.new('int32_t[?]', units), ffi.new('int32_t[?]', units)
-      room_for_rows = units
-   end
-   local k, f, r, from, to = 0, 0, 0, taps[0], 0
-   for unit = 0, units - 1 do
-      froms[unit], tos[unit] = from + f * deep + r * wide, to + (f * rows + r) * row
-      r = r + 1
-      if r == rows then r, f = 0, f + 1 end
-      if f == frames then
-         k, f = k + 1, 0
-         if k < count then from, to = taps[k], to + row_of_tap end
-      end
-   end
-   return units, row
-end
-
 local copying_of = lengths.of([[
-   return function(columns, phases, images, planes, units, froms, tos, plane, to_plane, to_image, bytes)
-      local k, c, from, to, first = 0, 0, 0, 0, 0
+   return function(columns, phases, images, g, t, bytes)
+      local planes, plane, units, froms, tos, to_plane = g.planes, g.plane * g.size, t.units, t.froms, t.tos, t.to_plane
+      local to_image, k, c, from, to, first = g.windows * g.size, 0, 0, 0, 0, 0
       for _ = 1, images * planes * units do
          copy(columns + (to + tos[k]), phases + (from + froms[k]), $bytes)
          k = k + 1
@@ -238,24 +224,21 @@ local copying_of = lengths.of([[
 
 -- What the windows of n images at p see: g.length rows of n * g.windows numbers at `columns`, those of one image after
 -- those of another.
-function windows.unfold(p, n, columns)
-   local phases, units, row = laid_out(p, n), find_rows(n)
-   local of_image = g.windows * g.size
-   copying_of(row)(columns, phases, n, g.planes, units, froms, tos, g.plane * g.size, g.taps * n * of_image, of_image,
-      row)
+function windows.unfold(g, p, n, columns)
+   local phases, t = laid_out(g, p, n), rows_for(g, n)
+   copying_of(t.row)(columns, phases, n, g, t, t.row)
 end
 
 -- The sums of such rows in each pixel: the n images at p become them, plus in each plane its number of `start`, if
 -- given.
-function windows.fold(routine, columns, p, n, start)
-   local size, run, count, plane = g.size, g.run, g.taps, g.plane * g.size
+function windows.fold(g, routine, columns, p, n, start)
+   local size, run, count, plane, taps = g.size, g.run, g.taps, g.plane * g.size, g.tap_bytes
    local bytes, row = run * size, n * run * size
-   local partial = g.phase_frames < g.dt or g.phase_rows < g.dh or g.phase_columns < g.dw
    local phases = p
-   if partial or g.in_place then windows.begin(p, n * g.planes, g.pixels, start, g.planes) end
+   if g.partial or g.in_place then windows.begin(g, p, n * g.planes, g.pixels, start, g.planes) end
    if not g.in_place then
       phases = room('phases', n * g.image * size)
-      windows.begin(phases, n * g.planes, g.plane, start, g.planes)
+      windows.begin(g, phases, n * g.planes, g.plane, start, g.planes)
    end
    local to, k = 0, 0
    for i = 0, n - 1 do
@@ -266,13 +249,13 @@ function windows.fold(routine, columns, p, n, start)
          if k == count then k, to = 0, to + plane end
       end
    end
-   if not g.in_place then move(phases, p, n, false) end
+   if not g.in_place then move(g, phases, p, n, false) end
 end
 
 local MOST_FILLED = 64 -- numbers of a row; more are copied, twice as many each time
 
 -- count rows of n numbers at p: each its number of `start`, of which there are `several` in turn, or zero.
-function windows.begin(p, count, n, start, several)
+function windows.begin(g, p, count, n, start, several)
    local size = g.size
    if not start then return fill(p, count * n * size) end
    if n <= MOST_FILLED then
@@ -291,12 +274,16 @@ function windows.begin(p, count, n, start, several)
    end
 end
 
--- Rows of windows, which lie one after the other in results, to `spread`, where they begin `wide` bytes apart, with
--- `gap_of_frame` more between frames; all of n planes, one loop as above.
+-- Rows of windows, which lie one after the other in results, to `spread`, where they begin `wide` bytes apart, with a
+-- gap between frames; those of a plane `of_plane` bytes after those of the plane before. All planes are one loop.
 local spread_rows = templates.compile('nn.convolution.luajit.windows', [[
-   return function(spread, results, n, row, wide, frames, rows, gap_of_frame, behind)
+   return function(g, spread, results, planes, of_plane)
+      local row, wide, frames, rows = g.columns * g.size, g.wide * g.size, g.frames, g.rows
+      local gap_of_frame = (g.high - rows) * wide
+      if g.gapless then row, wide, frames, rows, gap_of_frame = g.run * g.size, g.run * g.size, 1, 1, 0 end
+      local behind = of_plane - frames * (rows * wide + gap_of_frame) -- to the next plane
       local r, f, to, from = 0, 0, 0, 0
-      for _ = 1, n * frames * rows do
+      for _ = 1, planes * frames * rows do
          copy(spread + to, results + from, row)
          to, from, r = to + wide, from + row, r + 1
          if r == rows then
@@ -309,21 +296,13 @@ local spread_rows = templates.compile('nn.convolution.luajit.windows', [[
 
 -- n images of results at p, each `planes` x frames x rows x columns, as g.run numbers for each plane, zero between the
 -- rows; those of one image after those of another.
-function windows.spread(p, planes, n)
+function windows.spread(g, p, planes, n)
    if n == 1 and g.gapless then return p end
-   local size = g.size
-   local row, wide, bytes = g.columns * size, g.wide * size, g.run * size
-   local frames, rows, gap_of_frame = g.frames, g.rows, (g.high - g.rows) * wide
+   local bytes = g.run * g.size
    local spread = room('spread', planes * n * bytes)
-   if g.gapless then
-      row, wide, frames, rows, gap_of_frame = bytes, bytes, 1, 1, 0
-   else
-      fill(spread, planes * n * bytes)
-   end
-   local behind = n * bytes - frames * (rows * wide + gap_of_frame) -- to the next plane
+   if not g.gapless then fill(spread, planes * n * bytes) end
    for i = 0, n - 1 do
-      spread_rows(spread + i * bytes, p + i * planes * g.windows * size, planes, row, wide, frames, rows, gap_of_frame,
-         behind)
+      spread_rows(g, spread + i * bytes, p + i * planes * g.windows * g.size, planes, n * bytes)
    end
    return spread
 end
@@ -342,7 +321,7 @@ local mix, part = both_ways([[
 ]], 'copy(mixed + (c * n + i) * bytes, results + at, bytes)', 'copy(results + at, mixed + (c * n + i) * bytes, bytes)')
 
 -- n images of results at p, so that those of a plane are one row: where they lie.
-function windows.mixed(p, planes, n)
+function windows.mixed(g, p, planes, n)
    if n == 1 then return p end
    local bytes = g.windows * g.size
    local mixed = room('spread', planes * n * bytes)
@@ -351,11 +330,11 @@ function windows.mixed(p, planes, n)
 end
 
 -- The other way round: n images of results at p from such rows.
-function windows.part(mixed, p, planes, n) part(mixed, p, planes, n, g.windows * g.size) end
+function windows.part(g, mixed, p, planes, n) part(mixed, p, planes, n, g.windows * g.size) end
 
 local LEAST = 256 -- numbers of a row: products of fewer are slow
 
 -- How many images to take at once, of which each has so many numbers in a row.
-function windows.at_once(numbers) return max(1, floor(LEAST / numbers)) end
+function windows.at_once(numbers) return (max(1, floor(LEAST / numbers))) end
 
 return windows

@@ -17,7 +17,7 @@ local function rows_and_columns(x)
 end
 
 -- What is 1 for a number above zero, and 0 for zero
-local function gate(z) return min(1, z * 1e308 * 1e308) end
+local function gate(z) return (min(1, z * 1e308 * 1e308)) end
 
 -- A room with n whole numbers, each one of 0 or `least` to last; nil where they are others.
 local function places_of(name, t, n, least, last)

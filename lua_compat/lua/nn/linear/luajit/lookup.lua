@@ -65,7 +65,7 @@ local function norm_of(q, from, n, p, get)
    end
    if p == 2 then
       for j = from, from + n - 1 do sum = sum + get(q, j) * get(q, j) end
-      return sqrt(sum)
+      return (sqrt(sum))
    end
    for j = from, from + n - 1 do sum = sum + abs(get(q, j)) ^ p end
    return sum ^ (1 / p)

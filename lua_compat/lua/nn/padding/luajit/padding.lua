@@ -47,9 +47,10 @@ local function completing(kind)
       end
       g.planes = memory.count(x) / (g.frames * g.height * g.width)
       g.deep, g.high, g.wide = g.frames + (g.front or 0) + (g.back or 0), g.height + g.t + g.b, g.width + g.l + g.r
+      if not gates.few(g.planes * g.deep * g.high * g.wide, MOST) then return false end
       g.rows, g.row_sources = repeated(source, g.height, g.t, g.b)
       g.columns, g.column_sources = repeated(source, g.width, g.l, g.r)
-      return gates.few(g.planes * g.deep * g.high * g.wide, MOST) and g
+      return g
    end
 end
 
@@ -155,9 +156,10 @@ local function pad_gradient(g, kind, gradient, x, grad_output)
    return true
 end
 
+local FIELDS = 'planes, frames, height, width, deep, high, wide, rows, row_sources, columns, column_sources'
 for _, kind in ipairs{ 'zero', 'reflection', 'replication' } do
-   local of_images = geometry.of('l, r, t, b', completing(kind))
-   local of_volumes = geometry.of('l, r, t, b, front, back', completing(kind))
+   local of_images = geometry.of('l, r, t, b', FIELDS .. ', front, back', completing(kind))
+   local of_volumes = geometry.of('l, r, t, b, front, back', FIELDS, completing(kind))
    local function geometry_of(x, l, r, t, b, front, back)
       if front then return of_volumes(x, l, r, t, b, front, back) end
       return of_images(x, l, r, t, b)

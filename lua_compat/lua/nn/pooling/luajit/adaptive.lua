@@ -58,8 +58,9 @@ local function completing(place)
       return g
    end
 end
-local of_maxima = geometry.of('n, m', completing(place_of_maximum))
-local of_means = geometry.of('n, m', completing(place_of_mean))
+local FIELDS = 'height, width, pixels, planes, windows, starts, heights, widths, places, rows, columns'
+local of_maxima = geometry.of('n, m', FIELDS, completing(place_of_maximum))
+local of_means = geometry.of('n, m', FIELDS, completing(place_of_mean))
 
 -- A function for each type (traces are for one type of memory) of a text that is done for each window of each
 -- plane, four planes, or one, together: of plane @ the first element is q[first@], and its result k@.

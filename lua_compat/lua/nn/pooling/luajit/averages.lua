@@ -3,7 +3,6 @@ local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local ways = require 'torch.core.ways'
 local gates = require 'nn.shared.luajit.gates'
-local geometry = require 'nn.shared.luajit.geometry'
 local rooms = require 'nn.shared.luajit.scratch'
 local window_sums = require 'nn.shared.luajit.window_sums'
 
@@ -34,8 +33,8 @@ local function complete(g, x)
    g.divisors, g.bytes = divisors, g.bytes + 4 * g.n
    return g
 end
-local of_images = geometry.of('kw, kh, dw, dh, pw, ph, by_ceil, with_border', complete)
-local of_plain_volumes = geometry.of('kt, kw, kh, dt, dw, dh', complete)
+local of_images = window_sums.geometry_of('kw, kh, dw, dh, pw, ph, by_ceil, with_border', complete, 'divisors')
+local of_plain_volumes = window_sums.geometry_of('kt, kw, kh, dt, dw, dh', complete, 'with_border, divisors')
 
 -- Windows of a volume with a border, or of which the number is rounded up, are Python's.
 local function of_volumes(x, kt, kw, kh, dt, dw, dh, ...)

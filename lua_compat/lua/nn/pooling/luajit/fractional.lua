@@ -9,13 +9,13 @@ local maxima = require 'nn.pooling.luajit.maxima'
 
 local luajit, no, floor = ways.luajit, ways.no, math.floor
 local rooms, whole_numbers = new_rooms(), ffi.typeof 'int32_t *'
-local function room(name, n) return ffi.cast(whole_numbers, rooms(name, 4 * n)) end
+local function room(name, n) return (ffi.cast(whole_numbers, rooms(name, 4 * n))) end
 
 -- A dimension of so many windows.
 local function axis(size, windows, span)
    if not gates.whole(1, windows, span) then return false end
    if windows + span - 1 >= size then return no 'windows at all places there are' end
-   return { size = size, count = windows, span = span, dilation = 1, reach = size }
+   return maxima.axis(size, windows, 0, 0, span, 1, size)
 end
 
 local function complete(g, x)
@@ -25,8 +25,8 @@ local function complete(g, x)
    local row, column = axis(x[last - 2], g.rows, g.kh), axis(x[last], g.columns, g.kw)
    return time and row and column and maxima.complete(g, x, time, row, column)
 end
-local of_images = geometry.of('rows, columns, kh, kw', complete)
-local of_volumes = geometry.of('times, rows, columns, kt, kh, kw', complete)
+local of_images = geometry.of('rows, columns, kh, kw', 'times, kt' .. maxima.FIELDS, complete)
+local of_volumes = geometry.of('times, rows, columns, kt, kh, kw', maxima.FIELDS, complete)
 
 -- Fills `to` with where the windows of a dimension begin (from 0), for a sample between 0 and 1: as Torch7 rounds, in
 -- numbers of the type. distance: from one number to the next

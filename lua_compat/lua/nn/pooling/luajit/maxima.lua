@@ -28,10 +28,12 @@ local MOST_OF_GRADIENTS = 2 ^ 15 -- numbers: a new gradient and places cost PyTo
 
 -- One dimension of what is pooled: its size, how many windows there are, the step from one to the next, the border
 -- before it, how many numbers a window sees, their distance, and the size with the border, as far as windows see.
-local function axis(size, n, step, border, span, dilation)
+local function axis(size, n, step, border, span, dilation, reach)
    return { size = size, count = n, step = step, border = border, span = span, dilation = dilation,
-      reach = (n - 1) * step + dilation * (span - 1) + 1 }
+      reach = reach or (n - 1) * step + dilation * (span - 1) + 1 }
 end
+
+maxima.axis = axis
 
 -- Whether every window has a number that is not the border's.
 local function all_reach(size, span, step, border, dilation)
@@ -98,6 +100,7 @@ local function lay_out(g)
 end
 
 -- Completes the geometry g of windows over x, whose dimensions are given, but for where they begin.
+maxima.FIELDS = ', time, row, column, frames, pixels, windows, planes, taps, n, offsets'
 function maxima.complete(g, x, time, row, column)
    g.time, g.row, g.column, g.frames = time, row, column, g.kt and time.count
    g.pixels, g.windows = time.size * row.size * column.size, time.count * row.count * column.count
@@ -125,8 +128,11 @@ local function count_windows(g, x)
    lay_out(g)
    return g
 end
-local of_images = geometry.of('kw, kh, dw, dh, pw, ph, by_ceil, lw, lh', count_windows)
-local of_volumes = geometry.of('by_ceil, kt, kw, kh, dt, dw, dh, pt, pw, ph, lt, lw, lh', count_windows)
+local IMAGE, VOLUME = 'kw, kh, dw, dh, pw, ph, by_ceil, lw, lh',
+   'by_ceil, kt, kw, kh, dt, dw, dh, pt, pw, ph, lt, lw, lh'
+local FIELDS = maxima.FIELDS .. ', bordered, begins, places'
+local of_images = geometry.of(IMAGE, VOLUME .. FIELDS, count_windows)
+local of_volumes = geometry.of(VOLUME, FIELDS, count_windows)
 
 local LOOP = [[
    local HUGE, LEAST = 1e308, -1e300 -- less than any number of which the square is finite

@@ -54,7 +54,7 @@ local add = by_type [[
 ]]
 
 -- Room for n doubles, by name.
-function numbers.room(name, n) return cast(doubles, room(name, 8 * n)) end
+function numbers.room(name, n) return (cast(doubles, room(name, 8 * n))) end
 
 -- A room with the elements of t, of real numbers; nil where these are none or too many (more than MOST or as given), or
 -- not all finite.

@@ -154,9 +154,12 @@ function window_sums.complete(g, x, most)
    return g
 end
 
--- Such a geometry of images, and of volumes.
-window_sums.of_images = geometry.of('kw, kh, dw, dh, pw, ph, by_ceil', window_sums.complete)
-window_sums.of_volumes = geometry.of('kt, kw, kh, dt, dw, dh', window_sums.complete)
+-- The geometry of windows whose layer has numbers of these names, and perhaps further fields.
+function window_sums.geometry_of(names, complete, further)
+   return geometry.of(names, [[kt, kw, kh, dt, dw, dh, pw, ph, by_ceil, volumes, time, height, width, planes, frames,
+      rows, columns, high, wide, all, windows, taps, n, has_border, begins, channels, offsets, ]] .. (further or ''),
+      complete)
+end
 
 -- Whether t has the sizes of x with the windows' frames, rows and columns for its own; and gives it these, in one
 -- piece.
@@ -181,7 +184,7 @@ function window_sums.elements(g, x)
    local laid = room('laid', bytes)
    fill(laid, bytes)
    copy_planes(g, laid, bytes_at(x), x.T.size, true)
-   return ffi.cast(x.T.pointer, laid)
+   return (ffi.cast(x.T.pointer, laid))
 end
 
 -- Where the elements of t, in one piece, which become zero, may be added to; window_sums.write gives t what has been
@@ -190,7 +193,7 @@ function window_sums.zeros(g, t)
    local bytes = g.all * g.time * g.high * g.wide * t.T.size
    local p = g.has_border and room('laid', bytes) or bytes_at(t)
    fill(p, bytes)
-   return ffi.cast(t.T.pointer, p)
+   return (ffi.cast(t.T.pointer, p))
 end
 function window_sums.write(g, t, p)
    if g.has_border then copy_planes(g, ffi.cast('char *', p), bytes_at(t), t.T.size, false) end

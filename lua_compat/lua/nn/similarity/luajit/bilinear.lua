@@ -51,7 +51,7 @@ local function weighted(weight, b)
    local n = outputs * first
    local u = room('weighted', rows * n * weight.T.size)
    blas.multiply(routine, u, n, 0, 1, bytes_at(b), 'n', second, bytes_at(weight), 't', second, rows, second, n)
-   return ffi.cast(weight.T.pointer, u)
+   return (ffi.cast(weight.T.pointer, u))
 end
 
 -- The products of the outputs' gradients and the elements of the first input, in the same order.

@@ -55,7 +55,7 @@ local function length(p, q, at, n)
       local z = p[k] - q[k]
       sum = sum + z * z
    end
-   return sqrt(sum)
+   return (sqrt(sum))
 end
 local function length_of_power(p, q, at, n, power)
    local sum = 0

@@ -57,7 +57,7 @@ function luajit.prelu(out, x, weight)
 end
 
 -- 1 for a number above zero, else 0
-local function gate(x) return min(1, max(0, x * 1e308 * 1e308)) end
+local function gate(x) return (min(1, max(0, x * 1e308 * 1e308))) end
 
 -- The input and the gradient as numbers
 local function with_gradient(x, grad_output)

@@ -136,7 +136,9 @@ local repeat_elements = window_sums.loop{ window = 'local s = $read(q, k) $all(p
 local add_up = window_sums.sums '$each($1){p[k + @]} = $each($1){s@}'
 
 -- The geometry of the larger images t: a window for each element of x.
-local of_windows = geometry.of('kw, kh, dw, dh', function(g, t) return window_sums.complete(g, t, MOST) end)
+local of_windows = window_sums.geometry_of('kw, kh, dw, dh', function(g, t)
+   return window_sums.complete(g, t, MOST)
+end)
 local function windows_over(t, x, height, width)
    local nd = x.nd
    local kh, kw = height / x[2 * nd - 3], width / x[2 * nd - 1]
@@ -172,8 +174,8 @@ local function summed(gradient, x, grad_output, height, width)
 end
 
 for _, kind in ipairs{ 'linear', 'nearest' } do
-   local of_images, of_volumes = geometry.of('height, width', completing(kind)),
-      geometry.of('depth, height, width', completing(kind))
+   local of_images, of_volumes = geometry.of('height, width', 'depth, axes', completing(kind)),
+      geometry.of('depth, height, width', 'axes', completing(kind))
    local function geometry_of(x, first, second, third)
       if third then return of_volumes(x, first, second, third) end
       return of_images(x, first, second)
