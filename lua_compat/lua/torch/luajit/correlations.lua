@@ -19,11 +19,12 @@ local MOST = 2 ^ 17 -- multiplications
 local doubles = ffi.typeof 'double *'
 local function numbers(name, n) return ffi.cast(doubles, room(name, 8 * n)) end
 
--- depth x height x width numbers from q on, in a room with a border around each dimension.
-local function laid(q, depth, height, width, before_depth, before_height, before_width, high, wide, all)
+-- depth x height x width numbers from q on, in a room of `all`, whose planes have `high` rows of `wide`: from `first`
+-- on.
+local function laid(q, depth, height, width, first, high, wide, all)
    local p = numbers('laid', all)
    ffi.fill(p, 8 * all)
-   local y, z, to = 0, 0, (before_depth * high + before_height) * wide + before_width
+   local y, z, to = 0, 0, first
    local x = 0
    for k = 0, depth * height * width - 1 do
       p[to] = q[k]
@@ -70,7 +71,7 @@ function in_lua.correlate(out, x, k, dims, full, flipped)
       or not (blas.reads_plainly(x, true) and blas.reads_plainly(k, true)) then
       return false
    end
-   local paired = k.nd == dims + 1
+   local paired, corner = k.nd == dims + 1, (before_depth * high + before_height) * wide + before_width
    local results = paired and planes or sets
    local sizes = dims == 3 and { layers, rows, columns } or { rows, columns }
    if x.nd > dims then table.insert(sizes, 1, results) end
@@ -80,8 +81,7 @@ function in_lua.correlate(out, x, k, dims, full, flipped)
    for result = 0, results - 1 do
       ffi.fill(sums, 8 * starts)
       for plane = paired and result or 0, paired and result or planes - 1 do
-         local from = laid(q + plane * of_plane, depth, height, width, before_depth, before_height, before_width, high,
-            wide, all)
+         local from = laid(q + plane * of_plane, depth, height, width, corner, high, wide, all)
          local first = (paired and result or result * planes + plane) * of_kernel
          local at, step = flipped and first + of_kernel - 1 or first, flipped and -1 or 1
          for kz = 0, deep - 1 do

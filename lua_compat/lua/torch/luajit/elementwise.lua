@@ -11,7 +11,7 @@ local vectors = require 'torch.luajit.vectors'
 local library = require 'torch.core.library'
 
 local count, is_contiguous, same_size = memory.count, memory.is_contiguous, memory.same_size
-local may_overlap, first_element = apart.may_overlap, memory.first_element
+local may_overlap, first_element, floor = apart.may_overlap, memory.first_element, math.floor
 
 local has = templates.has
 
@@ -106,10 +106,12 @@ local function room(T, which)
    return rooms[key].pointer
 end
 
--- The elements of p = those of q, by the turns of three loops and the steps of both, four rows at a time. By size:
--- elements are seen as whole numbers, so that NaNs keep their bits.
+-- The elements of p = those of q, by the turns of three loops, of which these are the first two, and the steps of both,
+-- four rows at a time. By size: elements are seen as whole numbers, so that NaNs keep their bits.
 local MOVE = [[
-   return function(p, q, n1, n2, n3, a1, a2, a3, b1, b2, b3)
+   return function(p, q, a, b, inner, outer)
+      local n1, n2, n3 = turns[inner], turns[outer], turns[3]
+      local a1, a2, a3, b1, b2, b3 = a[inner], a[outer], a[3], b[inner], b[outer], b[3]
       for i3 = 0, n3 - 1 do
          local p1, q1, left = p + i3 * a3, q + i3 * b3, n2
          while left >= 4 do
@@ -137,38 +139,44 @@ local MOVE = [[
 local cells, move_of = {}, {}
 few.cells = cells
 for size, name in pairs{ [1] = 'uint8_t', [2] = 'int16_t', [4] = 'int32_t', [8] = 'int64_t' } do
-   cells[size], move_of[size] = ffi.typeof(name .. ' *'), templates.compile('torch.luajit.elementwise', MOVE, {})
+   cells[size], move_of[size] = ffi.typeof(name .. ' *'), templates.compile('torch.luajit.elementwise', MOVE,
+      { turns = turns })
 end
 
--- The loops that `plan` has made, with the first two in the order that has the longer one inside.
-local function move(T, p, q, a1, a2, a3, b1, b2, b3)
-   local n1, n2, n3, size = turns[1], turns[2], turns[3], T.size
-   if a1 == 1 and b1 == 1 and n1 >= BLOCK then
-      for i3 = 0, n3 - 1 do
+-- The loops that `plan` has made, with steps a of p and b of q, and the first two in the order that has the longer one
+-- inside.
+local function move(T, p, q, a, b)
+   local n1, n2, size = turns[1], turns[2], T.size
+   if a[1] == 1 and b[1] == 1 and n1 >= BLOCK then
+      local a2, a3, b2, b3 = a[2], a[3], b[2], b[3]
+      for i3 = 0, turns[3] - 1 do
          for i2 = 0, n2 - 1 do ffi.copy(p + (i3 * a3 + i2 * a2), q + (i3 * b3 + i2 * b2), n1 * size) end
       end
       return
    end
-   if n1 < n2 then n1, a1, b1, n2, a2, b2 = n2, a2, b2, n1, a1, b1 end
    local pointer = cells[size]
-   move_of[size](ffi.cast(pointer, p), ffi.cast(pointer, q), n1, n2, n3, a1, a2, a3, b1, b2, b3)
+   move_of[size](ffi.cast(pointer, p), ffi.cast(pointer, q), a, b, n1 < n2 and 2 or 1, n1 < n2 and 1 or 2)
+end
+
+-- The steps of elements that lie one after the other.
+local dense = { 1, 0, 0 }
+local function one_after_the_other()
+   dense[2], dense[3] = turns[1], turns[1] * turns[2]
+   return dense
 end
 
 -- The elements of a tensor that `plan` has gone through, one after the other: where they are if they lie so already, or
 -- in a room, copied if they will be read.
 local function together(T, which, p, steps, is_read)
-   local n1, n2, s1, s2, s3 = turns[1], turns[2], steps[1], steps[2], steps[3]
-   if s1 == 1 and (n2 == 1 or s2 == n1) and (turns[3] == 1 or s3 == n1 * n2) then return p end
+   local n1, n2, s2, s3 = turns[1], turns[2], steps[2], steps[3]
+   if steps[1] == 1 and (n2 == 1 or s2 == n1) and (turns[3] == 1 or s3 == n1 * n2) then return p end
    local moved = room(T, which)
-   if is_read then move(T, moved, p, 1, n1, n1 * n2, s1, s2, s3) end
+   if is_read then move(T, moved, p, one_after_the_other(), steps) end
    return moved
 end
 
 -- Writes them back to where they are.
-local function scatter(T, moved, p)
-   local n1 = turns[1]
-   move(T, p, moved, steps1[1], steps1[2], steps1[3], 1, n1, n1 * turns[2])
-end
+local function scatter(T, moved, p) move(T, p, moved, steps1, one_after_the_other()) end
 
 -- The n elements of t in their order, which will only be read, one after the other: a pointer to them where they are,
 -- or in a room (1, 2 or 3), where they stay until the next are put there. nil where that is for what computes
@@ -246,13 +254,15 @@ add_key('copied', types.Half, types.Half, types.Half)
 -- $round(...) is rounded as C rounds each step of what it computes with floats; what is written is in any case. Of
 -- finite numbers without a branch, which a processor guesses where it is as good as random: $gate(...) is 1 where it is
 -- above zero, else 0; $whole_part(...), with its sign where that is 0 (of two zeros min and max give the second).
-local function of_elements(T, x, y, r)
-   return { x = x, y = y, r = r, round = T.real and T.size < 8 and 'to_float($1)' or '($1)', to_float = T.cast,
-      gate = 'min(1, max(0, ($1) * 1e308 * 1e308))', whole_part = 'max(floor($1), min(0, ceil($1)))' }
+local function of_elements(T, x, y, r, further)
+   return setmetatable({ x = x, y = y, r = r, round = T.real and T.size < 8 and 'to_float($1)' or '($1)',
+      to_float = T.cast,
+      gate = 'min(1, max(0, ($1) * 1e308 * 1e308))', whole_part = 'max(floor($1), min(0, ceil($1)))' },
+         { __index = further })
 end
 
 local LOOPS = [[
-   return function(r, t, s, v, n, read_x, read_y, result, may_be_many, in_one_piece)
+   return function(r, t, s, v, n, result, may_be_many, in_one_piece)
       local p, q, u = first_element(r), first_element(t), first_element(s)
       if is_contiguous(r) and (t == r or is_contiguous(t)) and (s == t or is_contiguous(s)) or $writes
          and are_turned(r, t, s) then
@@ -296,27 +306,37 @@ local LOOPS = [[
    end
 ]]
 
--- A function(r, t, s, v, n, read_x, read_y, result, may_be_many) of records with n elements each: runs `body` for each
+-- Whole numbers are computed with as C does: in 64 bits, of which as many as there is room for are kept.
+local function read_whole(p, i) return p[i] + 0LL end
+local function whole(v) return v and v + 0LL end
+few.read_whole = read_whole
+
+local function read(p, i) return p[i] end
+
+-- How elements of type T are read to compute with them.
+local function as_c_does(_, T) return T.real and T.get or read_whole end
+local function as_numbers(_, T) return T.get end
+
+-- A function(r, t, s, v, n, result, may_be_many, in_one_piece) of records with n elements each: runs `body` for each
 -- element, which is p[a] of r, $x of t, $y of s and $r what r holds; v and w: numbers. Gives whether it could, and
 -- result. may_be_many: also where elements of more than LIMIT lie apart. in_one_piece: nil, or what may compute the
 -- same of elements that lie one after the other, and gives whether it has. For each key of types on its own: traces are
 -- for one type of memory, and where others come along LuaJIT soon gives up.
-local function loops(body, keys)
+-- reading(R, T): gives how elements of t, and of s if otherwise, are read.
+local function loops(body, keys, reading)
    local loops_of = templates.for_each(keys, function(key)
+      local R, T = types[key % 16], types[floor(key / 16) % 16]
+      local read_x, read_y = reading(R, T)
       return templates.compile('torch.luajit.elementwise', LOOPS, { body = body, reads = has(body, 'r'),
          writes = body:find('%f[%w]p%f[%W]') ~= nil, branches = body:find ' and ' ~= nil, rows = ROWS, few = few,
          first_element = first_element, in_rows = in_rows, are_turned = are_turned, together = together,
          scatter = scatter, have_own_memory = have_own_memory, plan_all = plan_all, is_contiguous = is_contiguous,
          turns = turns, steps1 = steps1, steps2 = steps2, steps3 = steps3 },
-         of_elements(types[key % 16], 'read_x(q, b)', 'read_y(u, c)', 'read_x(p, a)'))
+         of_elements(R, 'read_x(q, b)', 'read_y(u, c)', 'read_x(p, a)',
+            { read_x = read_x, read_y = read_y or read_x, set = R.set }))
    end)
    return function(r, t, s, ...) return loops_of(key_of(r.T, t.T, s.T))(r, t, s, ...) end
 end
-
--- Whole numbers are computed with as C does: in 64 bits, of which as many as there is room for are kept.
-local function read_whole(p, i) return p[i] + 0LL end
-local function whole(v) return v and v + 0LL end
-few.read_whole = read_whole
 
 -- The same loop over tensors in one piece whose elements are all finite, which may be read as they are: four at a time.
 -- An expression's function(p, q, u, n, v, w), for each size on its own: traces are for one type of memory.
@@ -369,7 +389,7 @@ function few.pointwise(expression, for_whole, most, plain)
    local loops_of = (reads_t or reads_s) and not for_functions
       and plain_loops(plain or expression, for_whole and plain and types.codes_of_numbers or types.codes_of_reals)
    expression = expression:gsub('%f[%w]w%f[%W]', 'result')
-   local run = loops('p[a] = ' .. expression, keys_of.computed)
+   local run = loops('p[a] = ' .. expression, keys_of.computed, as_c_does)
    local function compute_plainly(T, p, q, u, n, v, w)
       if not few.are_finite(T, n, reads_t and q or u, reads_s and u or q) then return false end
       if reads_r and not few.are_finite(T, n, p, p) then return false end
@@ -387,11 +407,11 @@ function few.pointwise(expression, for_whole, most, plain)
          local fits = n <= (for_functions and few.LIMIT_OF_FUNCTIONS or times * few.LIMIT) or same_bits
             and fits_for_now(n)
          local in_parts = not for_functions and few.LIMIT > 0 and n <= ROWS and not is_contiguous(r)
-         return (fits or in_parts) and run(r, t, s, v, n, t.T.get, s.T.get, w, same_bits and fits, loops_of
+         return (fits or in_parts) and run(r, t, s, v, n, w, same_bits and fits, loops_of
             and n >= FEWEST_PLAIN and compute_plainly)
       end
       if not (for_whole and r.T.whole and fits_for_now(n)) then return false end
-      return run(r, t, s, whole(v), n, read_whole, read_whole, whole(w), true, plain and compute_whole_plainly)
+      return run(r, t, s, whole(v), n, whole(w), true, plain and compute_whole_plainly)
    end
 end
 
@@ -402,7 +422,7 @@ few.functions = {}
 
 -- condition of $x, $y and the number v -> function(r, t, s, v, n): the elements of r become 1 where it holds, else 0.
 function few.comparison(condition)
-   local run = loops(('p[a] = (%s) and 1 or 0'):format(condition), keys_of.compared)
+   local run = loops(('p[a] = (%s) and 1 or 0'):format(condition), keys_of.compared, as_c_does)
    local loops_of = signs.comparison(condition:match('^$x ([<>=~]+) (%$?[yv])$'))
    local function compare_plainly(T, p, q, u, n, v)
       if T.real and not few.are_finite(T, n, q, u) then return false end
@@ -415,23 +435,21 @@ function few.comparison(condition)
       local R, T = r.T, t.T
       if s.T ~= T or not (T.real or T.whole) or not (R == T or R.host == types.Byte and R.here) then return false end
       if may_overlap(r, t) or may_overlap(r, s) or not fits_for_now(n) then return false end
-      local get = T.get
       if T.whole then
-         get, v = read_whole, whole(v)
+         v = whole(v)
       elseif n < FEWEST_PLAIN or v and v - v ~= 0 then
-         return run(r, t, s, v, n, get, get, nil, true)
+         return run(r, t, s, v, n, nil, true)
       end
-      return run(r, t, s, v, n, get, get, nil, true, R.host == types.Byte and compare_plainly)
+      return run(r, t, s, v, n, nil, true, R.host == types.Byte and compare_plainly)
    end
 end
 
 -- Makes the elements of r the number v where those of the mask m, bytes of as many elements, are not 0; false as above.
-local fill = loops('p[a] = $y ~= 0 and v or $r', keys_of.masked)
-local function read_byte(p, i) return p[i] end
+local fill = loops('p[a] = $y ~= 0 and v or $r', keys_of.masked, function(R) return as_c_does(R, R), read end)
 function few.fill_where(r, m, v, n)
    if m.T.host ~= types.Byte or not m.T.here or may_overlap(r, m) then return false end
-   if small(r, n) then return fill(r, m, m, v, n, r.T.get, read_byte) end
-   return small_whole(r, n) and fill(r, m, m, whole(v), n, read_whole, read_byte)
+   if small(r, n) then return fill(r, m, m, v, n) end
+   return small_whole(r, n) and fill(r, m, m, whole(v), n)
 end
 
 -- statement that updates `result` from $x and $y, and perhaps v -> function(t, s, start, v): the result over all
@@ -441,8 +459,8 @@ end
 -- 'SAME_BITS': before PyTorch is loaded, which gives the same.
 local MOST_IN_ORDER = 2 ^ 20
 function few.reduction(statement, for_whole, for_many)
-   local run = loops(statement, keys_of.computed)
    local same_bits, in_64_bits = for_many == 'SAME_BITS', for_whole == 'IN_64_BITS'
+   local run = loops(statement, keys_of.computed, in_64_bits and as_c_does or as_numbers)
    local largest = for_many == 'FLOATS' and 4 or for_many == 'REALS' and 8 or 0 -- bytes of an element
    local function is_for_lua(T, t, n)
       return small(t, n) or (for_whole and T.whole or same_bits and T.real) and fits_for_now(n)
@@ -453,15 +471,13 @@ function few.reduction(statement, for_whole, for_many)
       if n == 0 or s.T ~= T or count(s) ~= n then return nil end
       if not is_for_lua(T, t, n) then return nil end
       if in_64_bits and T.whole then
-         local done, result = run(t, t, s, v, n, read_whole, read_whole, whole(start), same_bits)
+         local done, result = run(t, t, s, v, n, whole(start), same_bits)
          return done and tonumber(result) or nil
       end
-      local done, result = run(t, t, s, v, n, T.get, s.T.get, start, same_bits)
+      local done, result = run(t, t, s, v, n, start, same_bits)
       if done then return result end
    end
 end
-
-local function read(p, i) return p[i] end
 
 -- The loops as copies of blocks of bytes, for tensors of one type that have such blocks.
 local COPIED_AT_ONCE = 2 ^ 18 -- bytes; from there on several threads are faster
@@ -533,7 +549,8 @@ local sigmoid = few.pointwise('1 / (1 + exp(-$x))', false, 'LIMIT_OF_FUNCTIONS')
 function few.functions.sigmoid(r, t, _, _, n) return sigmoid(r, t, t, nil, n) or sigmoid_of_many(r, t, n) end
 
 -- Makes the n elements of r those of t; false, with nothing done, where that is for Python.
-local copy_loops, set_loops = loops('p[a] = $x', keys_of.copied), loops('result(p, a, $x)', keys_of.copied)
+local copy_loops = loops('p[a] = $x', keys_of.copied, function(R, T) return R.real and T.get or read end)
+local set_loops = loops('set(p, a, $x)', keys_of.copied, as_numbers)
 
 function few.copy(r, t, n)
    local R, T = r.T, t.T
@@ -547,23 +564,19 @@ function few.copy(r, t, n)
    if not fits_for_now(n) then return false end
    if R.host == T.host then
       if same_size(r, t) and plan(r, t, t) and have_own_memory() then
-         move(R, first_element(r), first_element(t), steps1[1], steps1[2], steps1[3], steps2[1], steps2[2], steps2[3])
+         move(R, first_element(r), first_element(t), steps1, steps2)
          return true
       end
-      return copy_loops(r, t, t, nil, n, R.real and T.get or read, nil, nil, true)
+      return copy_loops(r, t, t, nil, n, nil, true)
    end
-   if R.whole and T.whole then return copy_loops(r, t, t, nil, n, read, nil, nil, true) end
    -- Whole numbers of 64 bits as float would be rounded twice.
-   if R.real and (T.real or T.whole and not (T.size == 8 and R.size == 4)) then
-      return copy_loops(r, t, t, nil, n, T.get, nil, nil, true)
+   if R.whole and T.whole or R.real and (T.real or T.whole and not (T.size == 8 and R.size == 4)) then
+      return copy_loops(r, t, t, nil, n, nil, true)
    end
    if is_contiguous(r) and is_contiguous(t) and truncation.convert(R, T, first_element(r), first_element(t), n) then
       return true
    end
-   if R.whole and T.real then
-      return set_loops(r, t, t, nil, n, T.get, nil, R.set, true)
-   end
-   return false
+   return R.whole and T.real and set_loops(r, t, t, nil, n, nil, true)
 end
 
 -- Makes all elements of r zero; false as above.
@@ -585,13 +598,14 @@ local function fill_in_one_piece(p, v, n, size)
    end
 end
 
--- The same of a tensor that lies in rows.
+-- The same of a tensor that lies in rows, which become one and the same.
+local ONE_ROW = { 1, 0, 0 }
 local function fill_rows(r, v)
    if not (plan(r, r, r) and in_rows() and turns[1] <= ROWS and turns[2] * turns[3] <= few.LIMIT) then return false end
    local T, n1 = r.T, turns[1]
    local row = room(T, 1)
    fill_in_one_piece(row, v, n1, T.size)
-   move(T, first_element(r), row, 1, steps1[2], steps1[3], 1, 0, 0)
+   move(T, first_element(r), row, steps1, ONE_ROW)
    return true
 end
 

@@ -3,6 +3,7 @@
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
 local is_apart = require('torch.core.overlap').is_apart
+local templates = require 'torch.core.templates'
 local few = require 'torch.luajit.elementwise'
 local outer_and_inner = require('torch.luajit.along_a_dimension').outer_and_inner
 
@@ -40,70 +41,54 @@ local function fits(s, r, d, n)
    return true
 end
 
--- The loops over slices, for elements that are copied and for those that are added.
-local function copy_slice(p, q, at, from, outer, inner, outer_step, inner_step, s_outer, s_inner, get)
-   for _ = 1, outer do
-      local to, other = at, from
-      for _ = 1, inner do
-         p[to] = get(q, other)
-         to, other = to + inner_step, other + s_inner
+-- By type, what writes a value to each element of the slices of r at the indices of dimension d: of an element of s, of
+-- which the slices lie one after the other, or the number v.
+local LOOPS = [[
+   return function(r, d, index, s, v)
+      local outer, inner, outer_step, step, inner_step = around(r, d)
+      local s_outers, s_inners, s_outer, s_step, s_inner = around(s, d)
+      if not outer or s_outers ~= outer or s_inners ~= inner then return false end
+      local p, q, where, where_step, last = first_element(r), first_element(s), first_element(index), index[2],
+         r[2 * d - 1]
+      for k = 0, index[1] - 1 do
+         local at, from = (place(where, k * where_step, last) - 1) * step, k * s_step
+         for _ = 1, outer do
+            local to, other = at, from
+            for _ = 1, inner do
+               p[to] = $value
+               to, other = to + inner_step, other + s_inner
+            end
+            at, from = at + outer_step, from + s_outer
+         end
       end
-      at, from = at + outer_step, from + s_outer
+      return true
    end
+]]
+local function writing(value)
+   return templates.for_each(types, function(T)
+      return templates.compile('torch.luajit.indexed_writes', LOOPS, { value = value, around = around, place = place,
+         first_element = first_element }, { get = T.real and T.get or read })
+   end)
 end
-local function add_slice(p, q, at, from, outer, inner, outer_step, inner_step, s_outer, s_inner, get)
-   for _ = 1, outer do
-      local to, other = at, from
-      for _ = 1, inner do
-         p[to] = get(p, to) + get(q, other)
-         to, other = to + inner_step, other + s_inner
-      end
-      at, from = at + outer_step, from + s_outer
-   end
-end
+local copy, add, fill = writing 'get(q, other)', writing 'get(p, to) + get(q, other)', writing 'v'
 
--- The slices of r at the indices of dimension d become those of s, or these are added to them.
-local function write(r, d, index, s, of_slice, get)
-   local n = index[1]
-   if not fits(s, r, d, n) or not is_apart(r, s, index) then return false end
-   local outer, inner, outer_step, step, inner_step = around(r, d)
-   local s_outers, s_inners, s_outer, s_step, s_inner = around(s, d)
-   if not outer or s_outers ~= outer or s_inners ~= inner then return false end
-   local p, q, where, where_step, last = first_element(r), first_element(s), first_element(index), index[2],
-      r[2 * d - 1]
-   for k = 0, n - 1 do
-      of_slice(p, q, (place(where, k * where_step, last) - 1) * step, k * s_step, outer, inner, outer_step, inner_step,
-         s_outer, s_inner, get)
-   end
-   return true
+-- Whether slices of s may be written to r.
+local function may_write(r, d, index, s)
+   return are_few(r, d, index) and fits(s, r, d, index[1]) and is_apart(r, s, index)
 end
 
 function places.copy(r, d, index, s)
-   return are_few(r, d, index) and write(r, d, index, s, copy_slice, r.T.real and r.T.get or read)
+   return may_write(r, d, index, s) and copy(r.T)(r, d, index, s)
 end
 
 function places.add(r, d, index, s)
-   return r.T.real and are_few(r, d, index) and write(r, d, index, s, add_slice, r.T.get)
+   return r.T.real and may_write(r, d, index, s) and add(r.T)(r, d, index, s)
 end
 
 -- The elements of r at the indices of dimension d become a number of its type.
 function places.fill(r, d, index, value)
-   if not are_few(r, d, index) or not (r.T.real or r.T.whole) or not is_apart(r, index) then return false end
-   local outer, inner, outer_step, step, inner_step = around(r, d)
-   if not outer then return false end
-   local p, where, where_step, last = first_element(r), first_element(index), index[2], r[2 * d - 1]
-   for k = 0, index[1] - 1 do
-      local at = (place(where, k * where_step, last) - 1) * step
-      for _ = 1, outer do
-         local to = at
-         for _ = 1, inner do
-            p[to] = value
-            to = to + inner_step
-         end
-         at = at + outer_step
-      end
-   end
-   return true
+   return (r.T.real or r.T.whole) and are_few(r, d, index) and is_apart(r, index)
+      and fill(r.T)(r, d, index, r, value)
 end
 
 return places

@@ -25,10 +25,10 @@ local of_sum = norms.of_sum
 local TERMS = { [0] = '(x ~= 0 and 1 or 0)', 'abs(x)', 'x * x' }
 local FURTHER = 3 -- their place in the list of kinds
 
--- sums, which begin as zeros, of the elements at q, outer x n x inner of them: of each n along the dimension,
--- or of all but these (of_slices).
+-- sums, which begin as zeros, of the elements of t: of each row along d, or of all but these (of_slices).
 local SUMS = [[
-   return function(sums, q, outer, n, inner, t_outer, step, t_inner, of_slices, v)
+   return function(sums, t, d, of_slices, v)
+      local q, n, outer, inner, t_outer, step, t_inner = first_element(t), t[2 * d - 1], outer_and_inner(t, d)
       for o = 0, outer - 1 do
          for k = 0, n - 1 do
             local from, to, next = o * t_outer + k * step, of_slices and k or o * inner, of_slices and 0 or 1
@@ -47,7 +47,7 @@ for _, code in ipairs(types.codes_of_reals) do
 end
 local sums_of = templates.for_each(keys, function(key)
    return templates.compile('torch.luajit.norms', SUMS, { get = types[math.floor(key / 4)].get,
-      term = TERMS[key % 4] or 'abs(x) ^ v' })
+      term = TERMS[key % 4] or 'abs(x) ^ v', first_element = first_element, outer_and_inner = outer_and_inner })
 end)
 
 -- A room with the norms of t, along dimension d or of its slices there, and how many they are; nil where that
@@ -57,14 +57,13 @@ local function find(t, p, d, of_slices)
    if not T.real or not T.here or elements == 0 or not few.small(t, elements) or p - p ~= 0 then
       return nil
    end
-   local outer, inner, t_outer, step, t_inner = outer_and_inner(t, d)
+   local outer, inner = outer_and_inner(t, d)
    if not outer then return nil end
    local n = t[2 * d - 1]
    local found = of_slices and n or outer * inner
    local sums = ffi.cast('double *', room('sums', 8 * found))
    ffi.fill(sums, 8 * found)
-   sums_of(4 * T.host.code + (TERMS[p] and p or FURTHER))(sums, first_element(t), outer, n, inner, t_outer,
-      step, t_inner, of_slices, p)
+   sums_of(4 * T.host.code + (TERMS[p] and p or FURTHER))(sums, t, d, of_slices, p)
    for k = 0, found - 1 do sums[k] = of_sum(sums[k], p) end
    return sums, found
 end
@@ -82,8 +81,11 @@ end
 -- r, which has the sizes of t, = t with those slices along d of which the p-norm is above `maximum` scaled to
 -- it. r may be t.
 local SCALE = [[
-   return function(p, q, sums, maximum, outer, n, inner, r_outer, r_step, r_inner, t_outer, step, t_inner)
-      for k = 0, n - 1 do
+   return function(r, t, d, sums, maximum)
+      local p, q, outer, inner, t_outer, step, t_inner = first_element(r), first_element(t), outer_and_inner(t, d)
+      local outers, inners, r_outer, r_step, r_inner = outer_and_inner(r, d)
+      if outers ~= outer or inners ~= inner then return false end
+      for k = 0, t[2 * d - 1] - 1 do
          local factor = sums[k] > maximum and to_type(maximum / (sums[k] + 1e-7)) or 1
          for o = 0, outer - 1 do
             local to, from = o * r_outer + k * r_step, o * t_outer + k * step
@@ -93,22 +95,18 @@ local SCALE = [[
             end
          end
       end
+      return true
    end
 ]]
 local scale_of = templates.for_each(types.codes_of_reals, function(code)
-   return templates.compile('torch.luajit.norms', SCALE, { get = types[code].get, to_type = types[code].cast })
+   return templates.compile('torch.luajit.norms', SCALE, { get = types[code].get, to_type = types[code].cast,
+      first_element = first_element, outer_and_inner = outer_and_inner })
 end)
 
 function norms.renorm(r, t, p, d, maximum)
    if not is_apart(r, t) and not (r == t and is_contiguous(r)) then return false end
-   local sums, n = find(t, p, d, true)
-   local outers, inners, r_outer, r_step, r_inner = outer_and_inner(r, d)
-   if not sums or not outers then return false end
-   local outer, inner, t_outer, step, t_inner = outer_and_inner(t, d)
-   if outers ~= outer or inners ~= inner then return false end
-   scale_of(t.T.host.code)(first_element(r), first_element(t), sums, maximum, outer, n, inner, r_outer,
-      r_step, r_inner, t_outer, step, t_inner)
-   return true
+   local sums = find(t, p, d, true)
+   return sums and scale_of(t.T.host.code)(r, t, d, sums, maximum)
 end
 
 return norms

@@ -19,7 +19,7 @@ local is_contiguous, same_size, first_element = memory.is_contiguous, memory.sam
 local library = require 'torch.core.library'
 local meet, is_worth, of_rows = apart.meet, library.is_worth, blas.of_rows
 local define = overloads.define
-local write, through_copy = overlapping.write, overlapping.through_copy
+local write, kind = overlapping.write, overlapping.kind
 
 local pointwise = {}
 
@@ -196,9 +196,14 @@ function pointwise.copy_of(t)
    return new
 end
 
--- write_all(q, ...) for r, or where elements of r share memory a copy of it: what r becomes when it is written in one
--- go.
-function pointwise.into(r, write_all, a, b, c, d, e, f) return through_copy(write_all, copy, r, a, b, c, d, e, f) end
+-- write_all(r, a, b...), or where elements of r share memory write_all(q, a, b...) for a q with memory of its own that
+-- holds what r holds; then r becomes q, of several values for the same memory the last.
+function pointwise.into(r, write_all, a, b, c, d, e, f)
+   if not kind(r) then return write_all(r, a, b, c, d, e, f) end
+   local q = pointwise.copy_of(r)
+   write_all(q, a, b, c, d, e, f)
+   copy(r, q)
+end
 
 local function fill_in_python(r, _, _, v) python.fill(handle(r), v) end
 

@@ -77,15 +77,4 @@ function overlapping.write(write, r, t, s, v, w)
    return write(r, t, s, v, w)
 end
 
--- write(q, a, b...) for a q with memory of its own that holds what r holds; then r becomes q, of several values for the
--- same memory the last.
-function overlapping.through_copy(write, copy, r, a, b, c, d, e, f)
-   if not kind(r) then return write(r, a, b, c, d, e, f) end
-   local q = memory.temporary(r.T)
-   memory.resize_as(q, r)
-   copy(q, r)
-   write(q, a, b, c, d, e, f)
-   copy(r, q)
-end
-
 return overlapping
