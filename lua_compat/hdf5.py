@@ -309,7 +309,7 @@ class File(Group):
         place = f"{self._place}{'/'.join(names)}"
         group = self._require_group(names[:-1])
         if names[-1] in group:
-            raise HDF5Error(f"{place} is there already")
+            raise HDF5Error(f"{place} already exists")
         storage: dict[str, Any] = {}
         if options.chunking is not None:
             if len(options.chunking) != array.ndim:
@@ -393,7 +393,7 @@ def _extend(dataset: DataSet, array: np.ndarray) -> None:
         raise HDF5Error(f"{dataset._place} was written without chunking and cannot grow")
     if array.ndim != len(old) or array.shape[1:] != old[1:]:
         raise HDF5Error(f"{dataset._place}: sizes {array.shape} cannot be appended to sizes {old}")
-    with _reading(dataset._place):  # the last row: HDF5 crashes where it writes beside what it cannot read
+    with _reading(dataset._place):  # the last row: HDF5 crashes if it writes next to what it cannot read
         stored[max(old[0] - 1, 0) :]
         stored.resize(old[0] + array.shape[0], axis=0)
         stored[old[0] :] = array

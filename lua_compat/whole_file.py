@@ -96,7 +96,7 @@ class Unfinished:
 
 @contextmanager
 def replaced_when_whole(target: str | os.PathLike[str]) -> Iterator[Path]:
-    """Gives a path beside ``target`` to write to; it gets the name of ``target`` if nothing was raised.
+    """Gives a path next to ``target`` to write to; it gets the name of ``target`` if nothing was raised.
 
     ``target`` itself is given where ``replaceable`` says so.
     """

@@ -1,4 +1,4 @@
-"""Processes beside a script's: what draws its figures, and libraries that a damaged file may end.
+"""Helper processes: what draws a script's figures, and libraries that a damaged file may crash.
 
 ``process`` starts one, ``messages`` go to and fro, ``library`` calls the functions of a module in one.
 """

@@ -1,4 +1,4 @@
-"""Messages to a process beside this one, and from it: a line of JSON, then bytes, whose lengths it has."""
+"""Messages to and from a helper process: a line of JSON, then bytes, whose lengths the line has."""
 
 import json
 from collections.abc import Sequence

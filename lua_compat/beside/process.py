@@ -1,4 +1,4 @@
-"""Starts a process beside this one, with a socket to it."""
+"""Starts a helper process, with a socket to it."""
 
 import os
 import socket

@@ -34,26 +34,26 @@ Runs a Lua script written for Torch7, on PyTorch; without a script, an interacti
   -i, --interactive  the prompt after the script or CODE
   -g, --globals      say where a global is created, or read before it exists
   -gg, --gglobals    make that an error
-  --cpu-as-cuda      run a CUDA script on the CPU: cutorch, cunn, cudnn and ccn2 are there, without a GPU
+  --cpu-as-cuda      run a CUDA script on the CPU: cutorch, cunn, cudnn and ccn2 exist without a GPU
   --gpus D=G,...     use GPU G where SCRIPT names device D, such as 8=1
   --gpu G            use GPU G whatever device SCRIPT names
-  --trust-functions  torch.load makes functions, which are code, from every file; without this only from files
-                       in the folder of SCRIPT or the working folder, or written by SCRIPT
-  --same-order       pairs goes through string keys in the same order in every run (Linux), and random numbers
+  --trust-functions  torch.load creates functions, which are code, from every file; without this, only from
+                       files in the folder of SCRIPT or the working folder, or written by SCRIPT
+  --same-order       pairs visits string keys in the same order in every run (Linux), and random numbers
                        begin with the same seed
   --ways             say on stderr, at the end, which way each operation was computed (LuaJIT, BLAS, PyTorch),
-                       how often, and why not a faster one; threads of SCRIPT are left out
+                       how often, and why not a faster one; not for SCRIPT's threads
   --way W            compute by pytorch alone, or by luajit (and BLAS) alone: an error where they refuse
   --install-kernel   tell Jupyter how to start iTorch notebooks: in this environment, with --user for you,
                        with --prefix DIR there; they run with the other options given (such as --cpu-as-cuda)
-  --rocks            say which packages SCRIPT lacks, and the command that gets them, without running it
+  --rocks            list the packages that SCRIPT lacks, and the command that installs them; nothing is run
   --sandbox          run SCRIPT without files, processes, ffi, debug, bytecode and Python
-                       (--sandbox=weaker: also where the system lacks Landlock or seccomp), within
-  --memory MB          so much memory [1024],
-  --time SECONDS       so much time [60],
-  --output MB          printing so much [64]; exit code 4 where a limit ends it
+                       (--sandbox=weaker: even if the system lacks Landlock or seccomp), with these limits:
+  --memory MB          memory [1024]
+  --time SECONDS       time [60]
+  --output MB          printed text [64]; exit code 4 if a limit ends the script
   -h, --help         show this text; --version prints the versions
-Everything after SCRIPT goes to the script, which finds it in the table arg.
+Everything after SCRIPT goes to the script, in the table arg.
 
 examples:
   th benchmark.lua -batch_size 4                an old script, unchanged
@@ -219,7 +219,7 @@ def _check(command: Command) -> None:
     if command.rocks and (command.script is None or command.steps or command.interactive or command.sandbox):
         raise UsageError("--rocks reads one script: give its path, and none of -l, -e, -i, --sandbox")
     if command.kernel_place and not command.install_kernel:
-        raise UsageError("--user and --prefix say where --install-kernel writes: give that, too")
+        raise UsageError("--user and --prefix say where --install-kernel writes: add --install-kernel")
     if (command.install_kernel or command.kernel is not None) and (
         command.script is not None
         or command.interactive
@@ -247,7 +247,7 @@ def _check(command: Command) -> None:
     elif command.cpu_as_cuda and command.gpus:
         raise UsageError("--cpu-as-cuda puts the CPU in place of every device: omit --gpus and --gpu")
     elif command.limits:
-        raise UsageError("--memory, --time and --output are limits of --sandbox: give that, too")
+        raise UsageError("--memory, --time and --output are limits of --sandbox: add --sandbox")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -298,7 +298,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     crew = Crew(owns_process=own_process)
     code = _run(command, crew)
     if lost_output() and code == 0:
-        print("th: what was printed could not be written to standard output", file=sys.stderr)
+        print("th: cannot write to standard output", file=sys.stderr)
         code = 1
     crew.leave(code)
     return code
@@ -360,7 +360,7 @@ def _run_in_sandbox(command: Command) -> int:
     try:
         outcome = run_in_sandbox(command.script, command.arguments, limits, weaker=command.weaker)
     except LayersMissing as problem:
-        print(f"th: --sandbox: {problem}; --sandbox=weaker runs the script all the same", file=sys.stderr)
+        print(f"th: --sandbox: {problem}; --sandbox=weaker runs the script anyway", file=sys.stderr)
         return USAGE_ERROR
     except BrokenPipeError:  # the reader of our stdout went away (| head): the script has been ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes again at exit
@@ -370,7 +370,7 @@ def _run_in_sandbox(command: Command) -> int:
         print(f"th: sandbox: the script was ended: {error.strerror}", file=sys.stderr)
         return 1
     if outcome.layers:
-        print(f"th: sandbox: held by {', '.join(outcome.layers)}", file=sys.stderr)
+        print(f"th: sandbox: enforced by {', '.join(outcome.layers)}", file=sys.stderr)
     if outcome.message:
         print(f"th: sandbox: {outcome.message}", file=sys.stderr)
     return outcome.exit_code

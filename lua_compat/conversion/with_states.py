@@ -37,7 +37,7 @@ class WithStates(nn.Module):
             self._layers = [
                 (name, each)
                 for name, each in net.named_modules()
-                if isinstance(each, kinds) and each not in again  # these begin anew in every call
+                if isinstance(each, kinds) and each not in again  # these begin again in every call
             ]
         for layer in net.modules():
             if isinstance(layer, Remembering) and self._layers:

@@ -1,4 +1,4 @@
-"""Figures of Lua scripts, drawn by a process beside the script's, as gnuplot's are.
+"""Figures of Lua scripts, drawn by a helper process, as gnuplot's are.
 
 ``artist`` is the script's side, ``__main__`` the process; ``messages`` go from one to the other.
 """

@@ -1,7 +1,7 @@
 """The process that draws the figures of a script, which it hears of on a socket: its standard input.
 
 It ends when the script's process has ended, in whatever way, and everything that was asked for is drawn. What
-cannot be drawn is told on stderr.
+cannot be drawn is reported on stderr.
 """
 
 import contextlib

@@ -29,7 +29,7 @@ class Connection:
         return False
 
     def close(self) -> None:
-        """Closes the socket: the process draws what it has been told, and ends."""
+        """Closes the socket: the process draws what it has received, and ends."""
         self._answers.close()
         self._socket.close()
 

@@ -14,7 +14,7 @@ from lua_compat.kernels.system import blas_alignments
 _COPIED_BYTES = 4 << 20
 # What of a matrix times a vector is copied at a time, so that the copy stays in the cache.
 _PIECE_BYTES = 256 << 10
-# Each row of such a product is computed by itself, whatever rows are beside it; 16 keep the result aligned.
+# Each row of such a product is computed independently of the others; 16 keep the result aligned.
 _ROWS = 16
 
 

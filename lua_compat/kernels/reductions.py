@@ -25,7 +25,7 @@ def _accumulator(t: Tensor) -> torch.dtype:
 
 
 # PyTorch converts all elements before it adds them up. Many are taken in pieces: nothing as large as the
-# tensor stands beside it.
+# tensor stands next to it.
 
 _PIECE = 1 << 20  # elements
 _RENORM_EPSILON = 1e-7  # as in Torch7 and PyTorch

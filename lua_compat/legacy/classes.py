@@ -198,7 +198,7 @@ _NAMES = {
     "Unsqueeze": {"pos": "dim"},
 }
 
-# Fields that are there in Python, as None, where Lua has none.
+# Fields that exist in Python, as None, where Lua has none.
 _NONE = {
     "BCECriterion": "buffer",
     "BatchNormalization": "weight bias gradWeight gradBias save_mean save_std",

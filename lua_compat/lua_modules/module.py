@@ -81,7 +81,7 @@ class LuaModule(nn.Module):
 
     def train(self, mode: bool = True) -> "LuaModule":
         super().train(mode)
-        self._mode = mode  # Lua is told with the next forward
+        self._mode = mode  # Lua learns it with the next forward
         return self
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
@@ -157,7 +157,7 @@ class LuaModule(nn.Module):
 
 
 class _Call:
-    """One forward: what its backward needs beside the tensors."""
+    """One forward: what its backward needs besides the tensors."""
 
     def __init__(self, module: LuaModule, input_shape: str) -> None:
         self.module = module

@@ -4,7 +4,7 @@ Lua never sees a Python object that is a tensor: it holds numbers, the handles o
 a plain function of tensors and numbers; its annotations say which arguments arrive as handles:
 
 - ``Tensor``: a handle; ``Tensor | None``: 0 stands for None; ``*tensors: Tensor``: any number of handles.
-- ``Out``: a handle of a tensor that the kernel may resize (``resize_``). When it did, Lua is told the new
+- ``Out``: a handle of a tensor that the kernel may resize (``resize_``). If it did, Lua gets the new
   shape and where the storage now lies.
 - ``Workspace``: not an argument for Lua: the Lua state's own is passed.
 - ``int``, ``float``, ``Scalar``, ``bool``, ``str``: Lua makes these of what a script gave
@@ -110,7 +110,7 @@ class Handles:
         return self.add(self.tensor(handle))
 
     def storage_resize(self, handle: int, count: int) -> int:
-        """Gives a storage room for ``count`` elements, contents kept; returns its address, perhaps a new
+        """Grows a storage to ``count`` elements, contents kept; returns its address, perhaps a new
         one."""
         tensor = self.tensor(handle)
         tensor.untyped_storage().resize_(count * tensor.element_size())
@@ -254,7 +254,7 @@ def _in_float(kernel: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def for_lua(kernel: Callable[..., Any], handles: Handles, name: str = "kernel") -> Callable[..., Any]:
-    """Returns ``kernel`` as a function that takes handles in place of tensors; ``name`` is told in errors.
+    """Returns ``kernel`` as a function that takes handles in place of tensors; ``name`` is for errors.
 
     If a resized tensor changed, the result is (result, layout of each Out...); a layout is -1 (unchanged)
     or dimensions, storage address, storage elements, sizes..., strides... That is so, too, where the kernel

@@ -38,7 +38,7 @@ ANY_DEVICE = 0
 class Cuda:
     """The functions of ``functions()`` for one Lua state. Errors are RuntimeError with cutorch's sense.
 
-    ``notes``: whether stderr is told that the CPU stands in. ``gpus``: the machine's GPU for a device that
+    ``notes``: whether stderr says that the CPU stands in. ``gpus``: the machine's GPU for a device that
     the script names (``th --gpus``).
     """
 

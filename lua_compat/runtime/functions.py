@@ -38,7 +38,7 @@ class Functions:
     immediately.
 
     ``first_seed``: what generators of random numbers begin with; None: with another number each time.
-    ``notes``: whether stderr is told that the CPU stands in for a GPU. ``gpus``: as in ``Runtime``.
+    ``notes``: whether stderr says that the CPU stands in for a GPU. ``gpus``: as in ``Runtime``.
     ``sandboxed``: all but those named as harmless refuse. ``crew``, ``new_state``: the threads of the script,
     and what makes the state of one more; ``in_thread``: this is the state of one. ``trusted``: the files
     whose functions the script may load.
@@ -180,7 +180,7 @@ def _text(error: Exception) -> str:
 
 
 def _message(error: object) -> tuple[str, bool]:
-    """Returns what Lua is told of a Python exception: its text, and whether it must not be caught."""
+    """Returns what Lua gets of a Python exception: its text, and whether it must not be caught."""
     if isinstance(error, Exception):
         text = _text(error)
         if text.isascii() and text.isprintable():

@@ -59,7 +59,7 @@ class Interrupts:
 
     def listen(self) -> None:
         """Takes over Ctrl-C: in the main thread, at first and after an event loop, which does so, too."""
-        self._handled.clear()  # of a Ctrl-C that was told of after the watcher had stopped waiting for it
+        self._handled.clear()  # of a Ctrl-C that was reported after the watcher had stopped waiting for it
         signal.signal(signal.SIGINT, self._arrived)
         signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
 

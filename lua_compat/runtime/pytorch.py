@@ -26,7 +26,7 @@ class PyTorch:
     """As a context: a call of Lua. PyTorch is in inference mode until its end, from its beginning or from
     when PyTorch is loaded.
 
-    ``cpu_as_cuda``: CUDA's types are there, on the CPU; otherwise ``with_cuda`` says whether they are there
+    ``cpu_as_cuda``: CUDA's types exist, on the CPU; otherwise ``with_cuda`` says whether they exist
     where PyTorch has CUDA. ``in_thread``: the number of threads is that of the calling thread alone.
     ``own_process``: the process is the script's.
     """

@@ -37,7 +37,7 @@ def _exit_code(stop: SystemExit) -> int:
 class Runtime:
     """One Lua state. ``program`` and ``args`` are what Lua sees as ``arg[0]`` and ``arg[1...]``.
 
-    ``cpu_as_cuda``: CUDA's packages and types are there, on the CPU, as stderr is told if there are
+    ``cpu_as_cuda``: CUDA's packages and types exist, on the CPU, as stderr says if there are
     ``notes``; otherwise where PyTorch has CUDA. ``gpus``: the machine's GPU for a device that the script
     names, as in ``runtime/cuda.py``.
     ``same_order``: string keys are ordered, and random numbers begin, as in every other such state

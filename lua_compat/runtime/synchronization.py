@@ -109,7 +109,7 @@ class Condition(MeetingPoint):
 
 
 class Queue(MeetingPoint):
-    """At most ``size`` items; who adds one more waits until there is room. ``label`` is for its users."""
+    """At most ``size`` items; adding one more waits for space. ``label`` is for its users."""
 
     def __init__(self, ending: Ending, size: float, label: str = "") -> None:
         super().__init__(ending)

@@ -104,7 +104,7 @@ class Crew:
         def borrow(number: float) -> tuple[int, int]:
             tensor = self._lent.pop(int(number), None)
             if tensor is None:
-                raise RuntimeError("threads: what shares memory can be loaded once only")
+                raise RuntimeError("threads: data that shares memory can be loaded only once")
             return handles().add(tensor), tensor.data_ptr()
 
         def queue_put(queue: int, tag: int, handle: int, base: int, elements: int) -> None:

@@ -30,7 +30,7 @@ class TrustedFiles:
         if self._all:
             return None
         if path is None:
-            return f"what comes through a pipe holds a function, which is code; {_ACCEPTED}"
+            return f"data from a pipe contains a function, which is code; {_ACCEPTED}"
         named = from_lua(path)
         real = Path(os.path.realpath(named))
         if real in self._written or any(self._covers(folder, real) for folder in self._folders):

@@ -46,7 +46,7 @@ class Layers:
     def enter(self, limits: Limits, keep_open: int) -> tuple[str, ...]:
         """Enters what holds for all threads; returns the layers that hold now. Raises OSError.
 
-        ``keep_open``: the one descriptor that stays open beside 0, 1 and 2.
+        ``keep_open``: the one descriptor that stays open besides 0, 1 and 2.
         """
         rlimits.enter(limits, self._memory)
         os.closerange(3, keep_open)

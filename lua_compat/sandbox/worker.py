@@ -20,7 +20,7 @@ from lua_compat.sandbox.system_calls import end_with_parent
 
 PACKAGES = ("torch", "paths", "sys", "xlua", "nn", "optim", "graph", "nngraph")
 
-# Lua files beside the script that require can find.
+# Lua files next to the script that require can find.
 _MOST_SOURCES = 500
 _MOST_SOURCE_BYTES = 16 << 20
 
@@ -93,14 +93,14 @@ def _sources_beside(script: Path) -> dict[str, str]:
     """Returns the Lua files in the script's folder and below, by the name that require gives them."""
     folder = script.resolve().parent
     found: dict[str, str] = {}
-    room = _MOST_SOURCE_BYTES
+    left = _MOST_SOURCE_BYTES
     for path in sorted(folder.glob("*.lua")) + sorted(folder.glob("*/*.lua")):
         if len(found) >= _MOST_SOURCES:
             break
-        data = _read_within(folder, path, room)
+        data = _read_within(folder, path, left)
         if data is None:
             continue
-        room -= len(data)
+        left -= len(data)
         parts = list(path.relative_to(folder).with_suffix("").parts)
         if parts[-1] == "init" and len(parts) > 1:
             parts.pop()

@@ -8,7 +8,7 @@ from lua_compat.torch_modules.containers import copied, share_input
 
 
 class GraphModule(nn.Module):
-    """nngraph's gModule: ``steps`` in an order in which every step's inputs are there before it.
+    """nngraph's gModule: ``steps`` in an order in which every step comes after its inputs.
 
     A step is (child, inputs, select): the index of its child or None for none, the indices of the steps whose
     outputs it takes in order, and the place it selects from a table or None. Step 0 is the input.

@@ -97,7 +97,7 @@ def test_modes(path: Path) -> None:
     with hdf5.open(path) as file:
         file.write("/b", np.ones(1))
         assert file.keys() == ["a", "b"]
-        with pytest.raises(hdf5.HDF5Error, match="/a is there already"):
+        with pytest.raises(hdf5.HDF5Error, match="/a already exists"):
             file.write("/a", np.ones(1))
     with pytest.raises(FileExistsError):
         hdf5.open(path, "w-")

@@ -70,7 +70,7 @@ def _spatial_full(f: Fields) -> nn.Module:
 
 def _volumetric_full(f: Fields) -> nn.Module:
     if f.get("adjW") is None:
-        f.fail("a file of before output adjustment (no field adjW) is not supported")
+        f.fail("a file older than output adjustment (no field adjW) is not supported")
     return _full_convolution(f, convolution.VolumetricFullConvolution, _VOLUME)
 
 

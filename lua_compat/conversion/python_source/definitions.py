@@ -1,4 +1,4 @@
-"""The text of classes and functions of ours, as a file that stands alone needs them.
+"""The text of our classes and functions, for a file that stands alone.
 
 It is taken from the modules that define them, so that there is one text of each. Fields that a Torch7Module
 declares become the arguments of an ordinary constructor, and layers no longer work in place of themselves.

@@ -1,4 +1,4 @@
-"""A net as a Python file that needs PyTorch alone, with its weights in a file beside it."""
+"""A net as a Python file that needs PyTorch alone, with its weights in a file next to it."""
 
 import itertools
 import os
@@ -37,7 +37,7 @@ def weights_file(path: str | os.PathLike[str]) -> Path:
 
 
 def save_python(module: nn.Module, path: str | os.PathLike[str]) -> Path:
-    """Writes ``module`` as Python text, and its numbers beside that; returns the file of these.
+    """Writes ``module`` as Python text, and its numbers next to it; returns the file of the numbers.
 
     Raises ConversionError for a module that is neither PyTorch's nor made by ``to_torch``, or that Lua
     computes.

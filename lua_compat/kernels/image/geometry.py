@@ -56,7 +56,7 @@ def _check_depth(out: Tensor, src: Tensor, what: str) -> None:
         raise ValueError(f"image.{what}: src and dst depths do not match")
 
 
-# Results are made in pieces of whole rows that fit the processor's cache: nothing of their size beside them.
+# Results are made in pieces of whole rows that fit the processor's cache, without large temporaries.
 
 _PIECE = 1 << 18  # pixels
 

@@ -82,7 +82,7 @@ def class_nll_gradient(
     average: bool,
     ignored: int,
 ) -> None:
-    """Computes the gradient; on a device a wrong class does not count, as the loss has told of it."""
+    """Computes the gradient; on a device a wrong class does not count, because the loss has reported it."""
     batch = x.reshape(-1, x.shape[-1])
     labels, on_device = target.reshape(-1), x.is_cuda
     if on_device:

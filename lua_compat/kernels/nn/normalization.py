@@ -32,7 +32,7 @@ def _check_planes(x: Tensor, *of_planes: Tensor | None) -> None:
 
 
 def _statistics(t: Tensor | None) -> Tensor | None:
-    """Numbers of planes as CUDA's kernels take them beside halves: in single precision."""
+    """Numbers of planes as CUDA's kernels expect them with halves: in single precision."""
     return t if t is None else _single(t)
 
 
@@ -47,7 +47,7 @@ def _takes(x: Tensor, out: Tensor, *of_planes: Tensor) -> bool:
 
 
 def _apart(a: Tensor, b: Tensor) -> bool:
-    """Returns whether two contiguous tensors lie apart in memory, on whatever storages."""
+    """Returns whether two contiguous tensors do not overlap in memory, whatever their storages."""
     first, second = sorted((a, b), key=Tensor.data_ptr)
     return first.data_ptr() + first.nbytes <= second.data_ptr()
 
@@ -153,7 +153,7 @@ def batch_normalization_gradients(
     check_same_shape(x, grad_output)
     _check_planes(x, weight, running_mean, running_var, save_mean, save_std)
     mask = [grad_input is not None, grad_weight is not None, grad_bias is not None]
-    # CUDA's kernel takes the batch's statistics where there are any, also where it is told not to.
+    # CUDA's kernel takes the batch's statistics if there are any, even if told not to.
     of_batch = [one if train else one.new_empty(0) for one in (save_mean, save_std)]
     statistics = [_statistics(one) for one in (weight, running_mean, running_var, *of_batch)]
     inputs, weights, biases = _aten.native_batch_norm_backward(

@@ -100,8 +100,8 @@ def _compared(x: Tensor) -> Tensor:
 def _pooled(size: int, span: int, step: int, padding: int, ceil: bool) -> int:
     """Returns how many windows there are along a dimension; with ``ceil`` the last one may reach over the
     end."""
-    room = size + 2 * padding - span
-    count = (room + step - 1 if ceil else room) // step + 1
+    slack = size + 2 * padding - span
+    count = (slack + step - 1 if ceil else slack) // step + 1
     return count - 1 if ceil and (count - 1) * step >= size + padding else count
 
 
@@ -215,8 +215,8 @@ def spatial_average_pooling(
     """Averages windows; ``include_pad``: padding counts as elements that are zero."""
     images = _batch(x, 2)
     planes, *sizes = (int(size) for size in images.shape[1:])
-    room = (_pooled(sizes[0], kh, dh, ph, ceil), _pooled(sizes[1], kw, dw, pw, ceil))
-    check_output((planes, *sizes), (planes, *room))
+    pooled = (_pooled(sizes[0], kh, dh, ph, ceil), _pooled(sizes[1], kw, dw, pw, ceil))
+    check_output((planes, *sizes), (planes, *pooled))
     outside = windows_outside(sizes, (kh, kw), (dh, dw), (ph, pw), ceil)
     means = with_outside(
         _aten.avg_pool2d(images, [kh, kw], [dh, dw], [ph, pw], ceil, include_pad), outside, math.nan
@@ -459,9 +459,9 @@ def fractional_max_pooling(out: Out, indices: Out, x: Tensor, samples: Tensor, *
     axes = len(numbers) // 2
     sizes, kernel = numbers[:axes], numbers[axes:]
     batch = _batch(x, axes)
-    for size, width, room in zip(sizes, kernel, batch.shape[2:], strict=True):
-        if size + width - 1 >= room:
-            raise ValueError(f"poolSize ({width}) too large relative to input size ({room})")
+    for size, width, length in zip(sizes, kernel, batch.shape[2:], strict=True):
+        if size + width - 1 >= length:
+            raise ValueError(f"poolSize ({width}) too large relative to input size ({length})")
     check_shape(samples, (*batch.shape[:2], axes), "random samples")
     if not bool(((samples >= 0) & (samples <= 1)).all()):  # NaN is neither
         raise ValueError("random samples: numbers from 0 to 1 expected")

@@ -45,11 +45,11 @@ def means_outside(
     That is NaN where a window starts right at the end, and 0 if it starts behind it. ``counts``: the
     numbers of windows. The result (windows x windows) is meant for those outside only.
     """
-    rooms = [
+    slacks = [
         (size - torch.arange(count) * step).clamp(max=width)
         for size, width, step, count in zip(sizes, kernel, steps, counts, strict=True)
     ]
-    rows, columns = rooms
+    rows, columns = slacks
     return 0.0 / (rows.unsqueeze(1) * columns).double()
 
 

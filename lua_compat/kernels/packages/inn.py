@@ -51,7 +51,7 @@ def _region(row: list[float], scale: float, old: bool) -> tuple[int, ...]:
 def _check_places(places: Tensor, first: int, end: int) -> None:
     """Raises ValueError for a place outside ``first`` to below ``end``."""
     if not bool(((places >= first) & (places < end)).all()):
-        raise ValueError(f"a place in an image is outside {first} to {end - 1}")
+        raise ValueError(f"a position in an image is outside {first} to {end - 1}")
 
 
 def pool_regions(

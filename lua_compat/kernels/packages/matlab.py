@@ -46,7 +46,7 @@ def matlab_load(path: str, strings: bool, *names: str) -> str:
 
 def _array(value: Any, depth: int) -> Any:
     if depth > _DEEPEST:
-        raise ValueError("matio: tables within tables that go too deep")
+        raise ValueError("matio: tables nested too deeply")
     if isinstance(value, t7.Tensor):
         array = np.ascontiguousarray(value.numpy())
         return array.reshape(-1, 1) if array.ndim == 1 else array

@@ -44,7 +44,7 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (["--user"], "--user and --prefix say where --install-kernel writes: give that, too"),
+        (["--user"], "--user and --prefix say where --install-kernel writes: add --install-kernel"),
         (["--install-kernel", "--prefix"], "option --prefix needs a folder after it"),
         (["--install-kernel", "-i"], "--install-kernel takes no script"),
         (["--install-kernel", "--sandbox"], "--install-kernel takes no script"),

@@ -155,7 +155,7 @@ def test_a_machine_that_lacks_a_layer(
     for words in (b"no Landlock (too old)", b"no seccomp (not here)", b"--sandbox=weaker"):
         assert words in printed.err
     assert main(["--sandbox=weaker", str(script)]) == 0
-    assert capfdbinary.readouterr() == (b"ran\n", b"th: sandbox: held by names, limits\n")
+    assert capfdbinary.readouterr() == (b"ran\n", b"th: sandbox: enforced by names, limits\n")
 
 
 def test_what_a_machine_lacks_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

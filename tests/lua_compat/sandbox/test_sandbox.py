@@ -420,7 +420,9 @@ def test_command_line(tmp_path: Path) -> None:
     script.write_text("print(...) os.exit(tonumber(arg[1]))")
     result = run_th(SANDBOX, str(script), "7")
     assert (result.returncode, result.stdout) == (7, "7\n")
-    assert result.stderr.startswith("th: sandbox: held by names, limits") and result.stderr.count("\n") == 1
+    assert (
+        result.stderr.startswith("th: sandbox: enforced by names, limits") and result.stderr.count("\n") == 1
+    )
     script.write_text("while true do end")
     result = run_th(SANDBOX, "--time", "1", str(script))
     assert result.returncode == STOPPED

@@ -52,7 +52,7 @@ def _sampler(f: Fields) -> nn.Module:
     """Refuses what other repositories call a Sampler: choices from a distribution, and other gradients."""
     for name in ("nInputDims", "mu", "argmax", "keep_long", "nMix"):
         if f.get(name) is not None:
-            f.fail(f"a Sampler with a field {name} is another one than VAE-Torch's: give its Lua file")
+            f.fail(f"a Sampler with a field {name} differs from VAE-Torch's: give its Lua file")
     return layers.Sampler()
 
 

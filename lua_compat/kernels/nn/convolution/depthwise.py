@@ -1,4 +1,4 @@
-"""Convolution of each plane of an image by itself."""
+"""Convolution of each plane of an image on its own."""
 
 import torch.nn.functional as F
 from torch import Tensor
@@ -15,12 +15,12 @@ SANDBOXED = __all__
 def _depthwise_convolution(
     x: Tensor, weight: Tensor, bias: Tensor | None, kw: int, kh: int, dw: int, dh: int, pw: int, ph: int
 ) -> Tensor:
-    """Each plane by itself; weight: output x (input * kh * kw), planes out: input-major."""
+    """Each plane on its own; weight: output x (input * kh * kw), planes out: input-major."""
     if x.dim() not in (3, 4):
         raise argument_error(2, f"3D or 4D input tensor expected but got: {sizes_text(x)}")
     outputs, planes = weight.shape[0], weight.numel() // (weight.shape[0] * kh * kw)
-    (height, width), rooms = x.shape[-2:], (x.shape[-2] + 2 * ph - kh, x.shape[-1] + 2 * pw - kw)
-    sizes = [room // step + 1 for room, step in zip(rooms, (dh, dw), strict=True)]
+    (height, width), slacks = x.shape[-2:], (x.shape[-2] + 2 * ph - kh, x.shape[-1] + 2 * pw - kw)
+    sizes = [slack // step + 1 for slack, step in zip(slacks, (dh, dw), strict=True)]
     check_output((planes, height, width), (outputs * planes, *sizes), " x ")
     check_size(x, "input", x.dim(), x.dim() - 3, planes)
     filters = weight.reshape(weight.shape[0], planes, 1, kh, kw).transpose(0, 1).flatten(0, 1)

@@ -56,11 +56,11 @@ def _check_input(x: Tensor, weight: Tensor, geometry: tuple[Any, ...], is_produc
     inputs, outputs = weight.shape[:2] if transposed else weight.shape[:2][::-1]
     sizes = []
     for axis, kernel in enumerate(weight.shape[2:]):
-        room, span = int(x.shape[axis + 2 - dims]), dilations[axis] * (kernel - 1) + 1
+        size, span = int(x.shape[axis + 2 - dims]), dilations[axis] * (kernel - 1) + 1
         if transposed:
-            sizes.append((room - 1) * steps[axis] - 2 * pads[axis] + span + extra[axis])
+            sizes.append((size - 1) * steps[axis] - 2 * pads[axis] + span + extra[axis])
         else:
-            sizes.append((room + 2 * pads[axis] - span) // steps[axis] + 1)
+            sizes.append((size + 2 * pads[axis] - span) // steps[axis] + 1)
     check_output((inputs, *x.shape[2 - dims :]), (outputs, *sizes), " x " if dims == 4 else "x")
     planes, taps = x.shape[x.dim() - dims + 1], prod(weight.shape[2:])
     if is_product and planes != inputs:

@@ -219,7 +219,7 @@ class PlanesLast(Im2col):
         self.library = library
 
     def _parts(self, weight: Tensor | None) -> Iterator[tuple[slice, Im2colGemm, Tensor, Tensor, Tensor]]:
-        """Some images, the kernel for them, room for them before and after, and the weight in order."""
+        """Some images, the kernel for them, buffers for them before and after, and the weight in order."""
         shape, dtype = self.shape, self.shape.dtype
         (_, *before), (_, *after) = shape.input_shape, shape.output_shape
         image_bytes = (math.prod(before) + math.prod(after)) * dtype.itemsize

@@ -33,7 +33,7 @@ def _struct(array: np.ndarray, place: tuple[int, ...], strings: bool, depth: int
 def _value(array: Any, strings: bool, depth: int) -> Any:
     """Returns a variable as what a .t7 file can hold; None for one without elements."""
     if depth > _DEEPEST:
-        raise ValueError("structures within structures that go too deep")
+        raise ValueError("structures nested too deeply")
     if hasattr(array, "tocsc"):
         raise ValueError("a sparse matrix, which Torch7 has no tensors of")
     if array is None:  # an element of structures without fields
