@@ -64,20 +64,25 @@ class Declaration(NamedTuple):
 
 
 def find_declaration(typename: str) -> Declaration | None:
-    """Returns what is declared of a class such as nn.Narrow; cudnn's classes have nn's fields."""
+    """Returns what is declared of a class such as nn.Narrow; most classes of cudnn have nn's fields."""
     package, _, name = typename.partition(".")
-    return declarations().get(name) if package in ("nn", "cudnn") else None
+    return _all().get(typename, _all().get(name)) if package in ("nn", "cudnn") else None
+
+
+def declarations() -> dict[str, Declaration]:
+    """Returns what is declared of each class of nn, by its name without ``nn.``"""
+    return {name: declared for name, declared in _all().items() if "." not in name}
 
 
 @cache
-def declarations() -> dict[str, Declaration]:
-    """Returns what is declared of each class, by its name without ``nn.``"""
+def _all() -> dict[str, Declaration]:
     from lupa import luajit21
 
     lua = luajit21.LuaRuntime(register_eval=False, register_builtins=False)
     lua.globals().package.path = f"{_LUA_FOLDER}/?.lua"
     module = lua.require("nn.declarations")
-    names = list(module.names().values())
+    of_cudnn = [f"cudnn.{name}" for name in lua.require("cudnn.declarations")]
+    names = [*module.names().values(), *of_cudnn]
     return {name: _declaration(module.of(name), module.usage(module.of(name))) for name in names}
 
 
@@ -96,7 +101,7 @@ def _declaration(table: Any, usage: str) -> Declaration:
     }
     return Declaration(
         table.name,
-        table.family,
+        table.family or "cudnn",
         table.base,
         table.help,
         usage,

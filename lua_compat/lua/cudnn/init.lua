@@ -1,6 +1,7 @@
 -- The package cudnn: nn's layers under cuDNN's names. On a GPU PyTorch runs them with cuDNN.
 require 'cunn'
 local python = require('th.python').functions
+local declared = require 'nn.shared.declared'
 
 cudnn = cudnn or {}
 cudnn.benchmark, cudnn.fastest, cudnn.verbose, cudnn.useFindEx = false, false, false, false
@@ -96,14 +97,15 @@ local Convolution, SpatialConvolution = on_top 'SpatialConvolution'
 with_modes(Convolution)
 local update_output = Convolution.updateOutput
 
-function Convolution:__init(nInputPlane, nOutputPlane, kW, kH, dW, dH, padW, padH, groups)
-   self.groups = groups or 1
+local set_convolution = declared.setter 'cudnn.SpatialConvolution'
+function Convolution:__init(nInputPlane, nOutputPlane, kW, kH, ...)
+   set_convolution(self, nInputPlane, nOutputPlane, kW, kH, ...)
    for name, planes in pairs{ nInputPlane = nInputPlane, nOutputPlane = nOutputPlane } do
       if planes % self.groups ~= 0 then error(name .. ' should be divisible by nGroups', 2) end
    end
    local delayed = self.reset
    self.reset = function() end -- the parameters are drawn when they have their final shape
-   SpatialConvolution.__init(self, nInputPlane, nOutputPlane, kW, kH, dW, dH, padW or 0, padH or 0)
+   SpatialConvolution.__init(self, nInputPlane, nOutputPlane, kW, kH, self.dW, self.dH, self.padW, self.padH)
    self.reset = delayed
    if self.groups > 1 then
       self.weight = torch.Tensor(nOutputPlane, nInputPlane / self.groups, kH, kW)
@@ -181,12 +183,14 @@ local Temporal, TemporalConvolution = on_top 'TemporalConvolution'
 with_modes(Temporal)
 local update_temporal = Temporal.updateOutput
 
-function Temporal:__init(inputFrameSize, outputFrameSize, kH, dH, padH)
-   TemporalConvolution.__init(self, inputFrameSize, outputFrameSize, kH, dH)
-   self.padH = padH or 0
+local set_temporal, padding_of = declared.setter 'cudnn.TemporalConvolution',
+   declared.reader('cudnn.TemporalConvolution', 'padH')
+function Temporal:__init(...)
+   TemporalConvolution.__init(self, ...)
+   set_temporal(self, ...)
 end
 
-local function is_padded(self) return (self.padH or 0) > 0 end
+local function is_padded(self) return padding_of(self) > 0 end
 
 -- The frames between the zeros: the dimension before the last.
 local function inner_frames(self, padded)
@@ -217,14 +221,10 @@ end
 
 -- Pooling: unlike nn's average pooling, which steps by 1, all of cuDNN's steps by its window.
 
-for _, name in ipairs{ 'SpatialMaxPooling', 'SpatialAveragePooling' } do
-   local class, parent = on_top(name)
-   function class:__init(kW, kH, dW, dH, padW, padH)
-      parent.__init(self, kW, kH, dW or kW, dH or kH, padW, padH)
-   end
-end
+on_top 'SpatialMaxPooling'
+local AveragePooling = on_top 'SpatialAveragePooling'
+declared.construct(AveragePooling, 'cudnn.SpatialAveragePooling')
 -- Whatever it was made or converted with, its means count the padding.
-local AveragePooling = cudnn.SpatialAveragePooling
 local update_average = AveragePooling.updateOutput
 function AveragePooling:updateOutput(input)
    assert(self.divide ~= false, 'not supported')
@@ -275,23 +275,21 @@ for _, name in ipairs{ 'SoftMax', 'LogSoftMax' } do
    on_view('Volumetric' .. name, 'Spatial' .. name, as_image)
 end
 
-local LRN, CrossMapLRN = on_top 'SpatialCrossMapLRN'
-function LRN:__init(size, alpha, beta, k)
-   size, alpha, beta, k = size or 5, alpha or 1e-4, beta or 0.75, k or 1
-   assert(size >= 1 and size <= 16, 'size has to be between 1 and 16')
-   assert(k >= 1e-5, 'k has to be greater than 1e-5')
-   assert(beta >= 0.01, 'beta has to be > 0.01')
-   CrossMapLRN.__init(self, size, alpha, beta, k)
+local LRN = on_top 'SpatialCrossMapLRN'
+declared.construct(LRN, 'cudnn.SpatialCrossMapLRN')
+local init_lrn = LRN.__init
+function LRN:__init(...)
+   init_lrn(self, ...)
+   assert(self.size >= 1 and self.size <= 16, 'size has to be between 1 and 16')
+   assert(self.k >= 1e-5, 'k has to be greater than 1e-5')
+   assert(self.beta >= 0.01, 'beta has to be > 0.01')
 end
 
 -- Tanh and Sigmoid take cuDNN's in-place flag
 for _, name in ipairs{ 'Tanh', 'Sigmoid' } do
    local class, parent = on_top(name)
    local update = class.updateOutput
-   function class:__init(inplace)
-      parent.__init(self)
-      self.inplace = inplace or false
-   end
+   declared.construct(class, 'cudnn.' .. name)
    function class:updateOutput(input)
       if self.inplace then self.output:set(input) end
       return update(self, input)

@@ -91,10 +91,10 @@ local function resolved(name, d)
    return setmetatable(full, on_demand)
 end
 
-local written, known
+local written, known = nil, {}
 
 local function read_all()
-   written, known = {}, {}
+   written = {}
    for _, family in ipairs(declarations.families) do
       for name, d in pairs(require('nn.' .. family .. '.declarations')) do
          d.family = family
@@ -103,18 +103,20 @@ local function read_all()
    end
 end
 
+-- What is written of a class, without what its base says. cudnn.X: of another package's, in cudnn/declarations.lua.
+function declarations.written(name)
+   local package_name, own = name:match('^(%a+)%.(%w+)$')
+   if package_name then return require(package_name .. '.declarations')[own] end
+   if not written then read_all() end
+   return written[name]
+end
+
 -- The declaration of a class, its base's words included; nil where there is none. `all` lists its fields, each with
 -- name, kind, role, and default or like (the field that has the default), absent, may_be_nil.
 function declarations.of(name)
-   if not written then read_all() end
-   if not known[name] and written[name] then known[name] = resolved(name, written[name]) end
+   local d = declarations.written(name)
+   if not known[name] and d then known[name] = resolved(name, d) end
    return known[name]
-end
-
--- What is written of a class, without what its base says
-function declarations.written(name)
-   if not written then read_all() end
-   return written[name]
 end
 
 -- A field of a declaration, by its name

@@ -3,14 +3,12 @@ require 'torch'
 
 nn = nn or {}
 
-for _, family in ipairs{
-   'utils', 'module', 'containers', 'decorators', 'identity', 'linear', 'sparse',
-   'similarity', 'transfer', 'shape', 'convert', 'dropout', 'arithmetic', 'reduce', 'tables',
-   'normalization', 'convolution', 'pooling', 'padding', 'upsampling', 'criterions',
-   'composite_criterions', 'stochastic_gradient', 'jacobian', 'hessian', 'THNN'
-} do
-   require('nn.' .. family)
+local function load(names)
+   for _, name in ipairs(names) do require('nn.' .. name) end
 end
+load{ 'utils', 'module' }
+load(require('nn.declarations').families)
+load{ 'convert', 'composite_criterions', 'stochastic_gradient', 'jacobian', 'hessian', 'THNN' }
 
 -- Torch7's nn loads its tests, which begin by making such a layer: a script that seeds before it first requires nn
 -- continues after this layer's four random numbers.

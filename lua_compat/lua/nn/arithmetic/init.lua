@@ -1,4 +1,5 @@
 -- Adding and multiplying: constants, parameters, and two inputs as matrices.
+local declared = require 'nn.shared.declared'
 local Module = torch.getmetatable('nn.Module')
 
 local function uniform(t, stdv, count)
@@ -12,9 +13,8 @@ local function start(self, input)
    return self.output:resizeAs(input):copy(input)
 end
 
-local function check_flag(inplace)
-   if inplace and type(inplace) ~= 'boolean' then error('in-place flag must be boolean', 3) end
-   return inplace or false
+local function check_flag(self)
+   if type(self.inplace) ~= 'boolean' then error('in-place flag must be boolean', 3) end
 end
 
 -- One bias per element, or one for all
@@ -191,10 +191,11 @@ end
 -- Constants
 local AddConstant = torch.class('nn.AddConstant', 'nn.Module')
 
-function AddConstant:__init(constant, inplace)
+local set_added, set_factor = declared.setter 'AddConstant', declared.setter 'MulConstant'
+function AddConstant:__init(...)
    Module.__init(self)
-   self.constant_scalar = constant
-   self.inplace = check_flag(inplace)
+   set_added(self, ...)
+   check_flag(self)
 end
 
 function AddConstant:updateOutput(input)
@@ -217,11 +218,11 @@ end
 
 local MulConstant = torch.class('nn.MulConstant', 'nn.Module')
 
-function MulConstant:__init(constant, inplace)
+function MulConstant:__init(...)
    Module.__init(self)
-   assert(type(constant) == 'number', 'input is not scalar!')
-   self.constant_scalar = constant
-   self.inplace = check_flag(inplace)
+   set_factor(self, ...)
+   assert(type(self.constant_scalar) == 'number', 'input is not scalar!')
+   check_flag(self)
 end
 
 function MulConstant:updateOutput(input) return start(self, input):mul(self.constant_scalar) end
@@ -238,9 +239,10 @@ end
 -- Products of two inputs: matrices, or batches of them
 local MM = torch.class('nn.MM', 'nn.Module')
 
-function MM:__init(transA, transB)
+local set_matrices, set_vector = declared.setter 'MM', declared.setter 'MV'
+function MM:__init(...)
    Module.__init(self)
-   self.transA, self.transB = transA or false, transB or false
+   set_matrices(self, ...)
    self.gradInput = { torch.Tensor(), torch.Tensor() }
 end
 
@@ -290,9 +292,9 @@ end
 
 local MV = torch.class('nn.MV', 'nn.Module')
 
-function MV:__init(trans)
+function MV:__init(...)
    Module.__init(self)
-   self.trans = trans or false
+   set_vector(self, ...)
    self.gradInput = { torch.Tensor(), torch.Tensor() }
 end
 

@@ -1,4 +1,5 @@
 -- Modules around another one.
+local declared = require 'nn.shared.declared'
 local Container = torch.getmetatable('nn.Container')
 
 local Decorator = torch.class('nn.Decorator', 'nn.Container')
@@ -37,10 +38,10 @@ end
 -- A module of inputs with nInputDim dimensions, for inputs with more: the first ones are seen as one
 local Bottle = torch.class('nn.Bottle', 'nn.Decorator')
 
-function Bottle:__init(module, nInputDim, nOutputDim)
+local set_bottle, set_profile = declared.setter 'Bottle', declared.setter 'Profile'
+function Bottle:__init(module, ...)
+   set_bottle(self, module, ...)
    Decorator.__init(self, module)
-   self.nInputDim = nInputDim or 2
-   self.nOutputDim = nOutputDim or self.nInputDim
    self.dimDelta = self.nInputDim - self.nOutputDim
    self.inShape = torch.Tensor(self.nInputDim)
    self.outShape = torch.Tensor(self.nOutputDim)
@@ -129,11 +130,10 @@ function NaN:__tostring__() return ('%s(%s) @ %s'):format(torch.type(self), self
 
 -- Prints the time of every print_interval passes.
 local Profile = torch.class('nn.Profile', 'nn.Decorator')
-function Profile:__init(module, print_interval, name)
+function Profile:__init(module, ...)
+   set_profile(self, module, ...)
    Decorator.__init(self, module)
-   self.print_interval = print_interval or 100
-   self.name = name or torch.type(module)
-   self.module = module
+   self.name = self.name or torch.type(module)
    self.numFwds, self.numBwds, self.summedFwdTime, self.summedBwdTime = 0, 0, 0, 0
    self.timer = torch.Timer()
 end

@@ -1,17 +1,16 @@
 -- Elements left out at random while training, and noise.
+local declared = require 'nn.shared.declared'
+
 local Dropout, Module = torch.class('nn.Dropout', 'nn.Module')
 
 -- p: how likely an element is left out. v1: scale when evaluating, not when training. stochastic: leave out when
 -- evaluating, too.
-function Dropout:__init(p, v1, inplace, stochastic)
+local set = declared.setter 'Dropout'
+function Dropout:__init(p, v1, ...)
    Module.__init(self)
-   self.p = p or 0.5
-   self.train = true
-   self.inplace = inplace
-   self.stochastic_inference = stochastic or false
+   set(self, p, v1, ...)
    self.v2 = not v1
    if self.p >= 1 or self.p < 0 then error('<Dropout> illegal percentage, must be 0 <= p < 1', 2) end
-   self.noise = torch.Tensor()
 end
 
 function Dropout:updateOutput(input)
@@ -49,13 +48,7 @@ function Dropout:__tostring__() return ('%s(%f)'):format(torch.type(self), self.
 -- Whole planes left out, never scaled while training
 for name, dims in pairs{ SpatialDropout = 4, VolumetricDropout = 5 } do
    local class = torch.class('nn.' .. name, 'nn.Module')
-   function class:__init(p, stochasticInference)
-      Module.__init(self)
-      self.p = p or 0.5
-      self.train = true
-      self.stochastic_inference = stochasticInference or false
-      self.noise = torch.Tensor()
-   end
+   declared.construct(class, name)
    function class:updateOutput(input)
       self.output:resizeAs(input):copy(input)
       if not (self.train or self.stochastic_inference) then return self.output:mul(1 - self.p) end
@@ -76,11 +69,7 @@ end
 
 -- Normal noise while training, its mean when evaluating
 local WhiteNoise = torch.class('nn.WhiteNoise', 'nn.Module')
-function WhiteNoise:__init(mean, std)
-   Module.__init(self)
-   self.mean, self.std = mean or 0, std or 0.1
-   self.noise = torch.Tensor()
-end
+declared.construct(WhiteNoise, 'WhiteNoise')
 function WhiteNoise:updateOutput(input)
    self.output:resizeAs(input):copy(input)
    if self.train == false then return self.mean ~= 0 and self.output:add(self.mean) or self.output end

@@ -1,4 +1,5 @@
 -- Layers that pass on their input, some with another gradient, and one that passes on something else.
+local declared = require 'nn.shared.declared'
 local Module = torch.getmetatable('nn.Module')
 
 local Identity = torch.class('nn.Identity', 'nn.Module')
@@ -96,11 +97,7 @@ function Constant:updateGradInput(input) return self.gradInput:resizeAs(input):z
 
 -- The input, and a gradient that makes it sparse
 local L1Penalty = torch.class('nn.L1Penalty', 'nn.Module')
-function L1Penalty:__init(l1weight, sizeAverage, provideOutput)
-   Module.__init(self)
-   self.l1weight, self.sizeAverage = l1weight, sizeAverage or false
-   self.provideOutput = provideOutput == nil or provideOutput
-end
+declared.construct(L1Penalty, 'L1Penalty')
 local function penalty(self, input)
    return self.sizeAverage and self.l1weight / input:nElement() or self.l1weight
 end
@@ -118,10 +115,7 @@ end
 -- The input, and the gradient times -lambda
 local GradientReversal = torch.class('nn.GradientReversal', 'nn.Module')
 GradientReversal.__version = 2
-function GradientReversal:__init(lambda)
-   Module.__init(self)
-   self.lambda = lambda or 1
-end
+declared.construct(GradientReversal, 'GradientReversal')
 function GradientReversal:setLambda(lambda) self.lambda = lambda end
 function GradientReversal:updateOutput(input) return self.output:set(input) end
 function GradientReversal:updateGradInput(_, gradOutput)

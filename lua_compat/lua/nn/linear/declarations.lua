@@ -13,6 +13,7 @@ return {
    LookupTable = {
       help = 'A learnt vector for each whole number of the input.',
       arguments = 'nIndex:whole! nOutput:whole! paddingValue:whole=0 maxNorm:number? normType:number?',
+      optional = 'shouldScaleGradByFreq:flag=false',
       absent = 'normType=2',
       thnn = {
          accGradParameters = 'input gradOutput gradWeight _ _ _ shouldScaleGradByFreq paddingValue scale',

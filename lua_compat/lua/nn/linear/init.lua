@@ -1,6 +1,7 @@
 -- Products with a matrix of parameters.
 require 'nn.linear.luajit.lookup'
 local kernel = require('torch.core.kernels').of_layers
+local declared = require 'nn.shared.declared'
 local whole_numbers = require 'nn.shared.whole_numbers'
 
 local Linear, Module = torch.class('nn.Linear', 'nn.Module')
@@ -88,12 +89,15 @@ end
 local LookupTable = torch.class('nn.LookupTable', 'nn.Module')
 LookupTable.__version = 4
 
-function LookupTable:__init(nIndex, nOutput, paddingValue, maxNorm, normType)
+local set_lookup = declared.setter 'LookupTable'
+local padding, norm = declared.reader('LookupTable', 'paddingValue'), declared.reader('LookupTable', 'maxNorm normType')
+local by_frequency = declared.reader('LookupTable', 'shouldScaleGradByFreq')
+
+function LookupTable:__init(nIndex, nOutput, ...)
    Module.__init(self)
+   set_lookup(self, nIndex, nOutput, ...)
    self.weight = torch.Tensor(nIndex, nOutput)
    self.gradWeight = torch.Tensor(nIndex, nOutput):zero()
-   self.paddingValue = paddingValue or 0
-   self.maxNorm, self.normType = maxNorm, normType
    self:reset()
 end
 
@@ -124,7 +128,7 @@ end
 
 -- The vectors of the input's indices with a norm of at most maxNorm
 function LookupTable:renorm(input)
-   if self.maxNorm then kernel.lookup_renorm(self.weight, indices(self, input), self.maxNorm, self.normType or 2) end
+   if self.maxNorm then kernel.lookup_renorm(self.weight, indices(self, input), norm(self)) end
 end
 
 function LookupTable:updateOutput(input)
@@ -145,8 +149,8 @@ function LookupTable:updateGradInput(input)
 end
 
 function LookupTable:accGradParameters(input, gradOutput, scale)
-   kernel.lookup_grad_weight(self.gradWeight, indices(self, input), gradOutput, self.paddingValue or 0, scale or 1,
-      self.shouldScaleGradByFreq or false)
+   kernel.lookup_grad_weight(self.gradWeight, indices(self, input), gradOutput, padding(self), scale or 1,
+      by_frequency(self))
 end
 
 LookupTable.sharedAccUpdateGradParameters = Module.defaultAccUpdateGradParameters
@@ -228,9 +232,10 @@ end
 -- Each row of the weight as length and direction: g * v / |v|
 local WeightNorm = torch.class('nn.LinearWeightNorm', 'nn.Linear')
 
+local set_norm = declared.setter 'LinearWeightNorm'
 function WeightNorm:__init(inputSize, outputSize, bias, eps)
    Module.__init(self)
-   self.inputSize, self.outputSize, self.eps = inputSize, outputSize, eps or 1e-16
+   set_norm(self, inputSize, outputSize, bias, eps)
    for _, name in ipairs{ 'v', 'gradV', 'weight' } do self[name] = torch.Tensor(outputSize, inputSize) end
    for _, name in ipairs{ 'g', 'gradG', 'norm', 'scale' } do self[name] = torch.Tensor(outputSize, 1) end
    if bias ~= false then self.bias, self.gradBias = torch.Tensor(outputSize), torch.Tensor(outputSize) end

@@ -4,6 +4,7 @@ return {
       help = 'Brings each feature to mean 0 and variance 1 over the batch, then scales and shifts it.',
       arguments = 'nOutput:whole! eps:number=1e-5 momentum:number=0.1 affine:flag=true',
       fields = 'train:flag=true',
+      takes = 'momentum eps',
       thnn = {
          updateOutput = 'input output weight bias running_mean running_var save_mean save_std train momentum eps',
          backward = 'input gradOutput gradInput gradWeight gradBias weight running_mean running_var save_mean '

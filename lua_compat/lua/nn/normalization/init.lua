@@ -2,6 +2,7 @@
 for _, part in ipairs{ 'batch', 'cross_map', 'vectors' } do require('nn.normalization.luajit.' .. part) end
 local kernel = require('torch.core.kernels').of_layers
 local layer = require 'nn.shared.layer'
+local declared = require 'nn.shared.declared'
 local number = require('torch.core.arguments').number
 local Module = torch.getmetatable('nn.Module')
 
@@ -9,15 +10,15 @@ local BatchNormalization = torch.class('nn.BatchNormalization', 'nn.Module')
 BatchNormalization.__version = 2
 BatchNormalization.nDim = 2
 
+local set_statistics, numbers = declared.setter 'BatchNormalization', declared.reader 'BatchNormalization'
+local eps_of = declared.reader('BatchNormalization', 'eps')
+
 function BatchNormalization:__init(nOutput, eps, momentum, affine)
    Module.__init(self)
    assert(type(nOutput) == 'number', 'Missing argument #1: dimensionality of input. ')
    assert(nOutput ~= 0, 'To set affine=false call BatchNormalization(nOutput,  eps, momentum, false) ')
    assert(affine == nil or type(affine) == 'boolean', 'affine has to be true/false')
-   self.affine = affine == nil or affine
-   self.eps = eps or 1e-5
-   self.train = true
-   self.momentum = momentum or 0.1
+   set_statistics(self, nOutput, eps, momentum, affine)
    self.running_mean = torch.zeros(nOutput)
    self.running_var = torch.ones(nOutput)
    if self.affine then
@@ -60,7 +61,7 @@ function BatchNormalization:updateOutput(input)
    self.save_mean = (self.save_mean or input.new()):resizeAs(self.running_mean)
    self.save_std = (self.save_std or input.new()):resizeAs(self.running_var)
    kernel.batch_normalization(self.output, input, self.weight, self.bias, self.running_mean, self.running_var,
-      self.save_mean, self.save_std, uses_batch(self, input), self.momentum, self.eps)
+      self.save_mean, self.save_std, uses_batch(self, input), numbers(self))
    return self.output
 end
 
@@ -71,7 +72,8 @@ local function backward(self, input, gradOutput, scale, gradInput, gradWeight, g
    input, gradOutput = batched(self, input), batched(self, gradOutput)
    if gradInput then gradInput:resizeAs(gradOutput) end
    kernel.batch_normalization_gradients(gradInput, gradWeight, gradBias, input, gradOutput, self.weight,
-      self.running_mean, self.running_var, self.save_mean, self.save_std, uses_batch(self, input), scale or 1, self.eps)
+      self.running_mean, self.running_var, self.save_mean, self.save_std, uses_batch(self, input), scale or 1,
+      eps_of(self))
    return self.gradInput
 end
 
@@ -123,13 +125,11 @@ local function check_window(self, input, is_gradient)
       error('nn.SpatialCrossMapLRN: no gradient of windows of size 1', 0)
    end
 end
-local SpatialCrossMapLRN = layer.plain{ name = 'SpatialCrossMapLRN', f = 'cross_map_lrn',
-   init = function(self, size, alpha, beta, k)
-      self.size, self.alpha, self.beta, self.k = size, alpha or 0.0001, beta or 0.75, k or 1
-   end,
+local of_neighbours = declared.reader 'SpatialCrossMapLRN'
+local SpatialCrossMapLRN = layer.plain{ name = 'SpatialCrossMapLRN',
    arguments = function(self, input)
       check_window(self, input)
-      return self.size, self.alpha, self.beta, self.k
+      return of_neighbours(self)
    end }
 local gradient_over_planes = SpatialCrossMapLRN.updateGradInput
 function SpatialCrossMapLRN:updateGradInput(input, gradOutput)
@@ -137,13 +137,11 @@ function SpatialCrossMapLRN:updateGradInput(input, gradOutput)
    return gradient_over_planes(self, input, gradOutput)
 end
 
-layer.plain{ name = 'Normalize', f = 'normalize',
-   init = function(self, p, eps)
-      assert(p, 'p-norm not provided')
-      assert(p > 0, p .. '-norm not supported')
-      self.p, self.eps = p, eps or 1e-10
+layer.plain{ name = 'Normalize',
+   check = function(self)
+      assert(self.p, 'p-norm not provided')
+      assert(self.p > 0, self.p .. '-norm not supported')
    end,
-   arguments = function(self) return self.p, self.eps end,
    text = function(self) return (self.p % 1 == 0 and '(%d)' or '(%f)'):format(self.p) end }
 
 -- Vectors normalized to mean 0 and length sqrt(n), then scaled and shifted
@@ -165,8 +163,8 @@ end
 
 -- Images normalized by their neighbourhood, weighted by a kernel: a matrix, or a vector for rows and columns
 
-local function check_kernel(self, kernel)
-   self.kernel = kernel or torch.Tensor(9, 9):fill(1)
+local function check_kernel(self)
+   self.kernel = self.kernel or torch.Tensor(9, 9):fill(1)
    local name, dims = torch.type(self):gsub('^nn%.', ''), self.kernel:dim()
    if dims ~= 1 and dims ~= 2 then error(('<%s> averaging kernel must be 2D or 1D'):format(name), 3) end
    for d = 1, dims do
@@ -216,10 +214,13 @@ end
 -- The input minus the average of its neighbourhood
 local Subtractive = torch.class('nn.SpatialSubtractiveNormalization', 'nn.Module')
 
-function Subtractive:__init(nInputPlane, kernel)
+local set_subtractive, set_divisive = declared.setter 'SpatialSubtractiveNormalization',
+   declared.setter 'SpatialDivisiveNormalization'
+
+function Subtractive:__init(...)
    Module.__init(self)
-   self.nInputPlane = nInputPlane or 1
-   check_kernel(self, kernel)
+   set_subtractive(self, ...)
+   check_kernel(self)
    self.kernel:div(self.kernel:sum() * self.nInputPlane)
    self.meanestimator = nn.Sequential()
    add_average(self, self.meanestimator)()
@@ -255,12 +256,10 @@ end
 -- The input divided by the root of the average square of its neighbourhood; averages up to threshold count as thresval
 local Divisive = torch.class('nn.SpatialDivisiveNormalization', 'nn.Module')
 
-function Divisive:__init(nInputPlane, kernel, threshold, thresval)
+function Divisive:__init(...)
    Module.__init(self)
-   self.nInputPlane = nInputPlane or 1
-   self.threshold = threshold or 1e-4
-   self.thresval = thresval or threshold or 1e-4
-   check_kernel(self, kernel)
+   set_divisive(self, ...)
+   check_kernel(self)
    self.meanestimator = nn.Sequential()
    local set_mean = add_average(self, self.meanestimator)
    self.stdestimator = nn.Sequential():add(nn.Square())
@@ -302,12 +301,10 @@ end
 -- One after the other
 local Contrastive = torch.class('nn.SpatialContrastiveNormalization', 'nn.Module')
 
-function Contrastive:__init(nInputPlane, kernel, threshold, thresval)
+function Contrastive:__init(...)
    Module.__init(self)
-   self.nInputPlane = nInputPlane or 1
-   self.threshold = threshold or 1e-4
-   self.thresval = thresval or threshold or 1e-4
-   check_kernel(self, kernel)
+   set_divisive(self, ...)
+   check_kernel(self)
    self.normalizer = nn.Sequential()
    self.normalizer:add(nn.SpatialSubtractiveNormalization(self.nInputPlane, self.kernel))
    self.normalizer:add(nn.SpatialDivisiveNormalization(self.nInputPlane, self.kernel, self.threshold, self.thresval))

@@ -1,5 +1,6 @@
 -- A dimension reduced to one value: its sum, mean, maximum or minimum.
 local Module = torch.getmetatable('nn.Module')
+local declared = require 'nn.shared.declared'
 local whole_numbers = require 'nn.shared.whole_numbers'
 
 -- dimension may be negative (from the last), and skips the batch if nInputDims is one less than the input's.
@@ -17,13 +18,11 @@ end
 local Sum = torch.class('nn.Sum', 'nn.Module')
 Sum._getPositiveDimension = positive_dimension
 
-function Sum:__init(dimension, nInputDims, sizeAverage, squeeze)
+local set = declared.setter 'Sum'
+function Sum:__init(...)
    Module.__init(self)
-   self.dimension = dimension or 1
-   self.nInputDims = nInputDims
-   self.sizeAverage = sizeAverage or false
-   assert(squeeze == nil or type(squeeze) == 'boolean', 'squeeze has to be true/false')
-   self.squeeze = squeeze == nil or squeeze
+   set(self, ...)
+   assert(type(self.squeeze) == 'boolean', 'squeeze has to be true/false')
 end
 
 function Sum:updateOutput(input)
@@ -44,18 +43,13 @@ function Sum:updateGradInput(input, gradOutput)
    return self.gradInput
 end
 
-local Mean = torch.class('nn.Mean', 'nn.Sum')
-function Mean:__init(dimension, nInputDims) Sum.__init(self, dimension, nInputDims, true) end
+declared.construct(torch.class('nn.Mean', 'nn.Sum'), 'Mean')
 
 for name, find in pairs{ Max = 'max', Min = 'min' } do
    local class = torch.class('nn.' .. name, 'nn.Module')
    class._getPositiveDimension = positive_dimension
 
-   function class:__init(dimension, nInputDims)
-      Module.__init(self)
-      self.dimension = dimension or 1
-      self.nInputDims = nInputDims
-   end
+   declared.construct(class, name)
 
    function class:updateOutput(input)
       local d = positive_dimension(self, input)

@@ -1,4 +1,5 @@
 -- The same elements in another shape, and some of the elements: chosen by place, by indices or by a mask.
+local declared = require 'nn.shared.declared'
 local whole_numbers = require 'nn.shared.whole_numbers'
 
 local View, Module = torch.class('nn.View', 'nn.Module')
@@ -127,10 +128,11 @@ local function positive_dimension(dimension, input)
 end
 
 local Narrow = torch.class('nn.Narrow', 'nn.Module')
-function Narrow:__init(dimension, offset, length)
+local set_part, set_copies = declared.setter 'Narrow', declared.setter 'Replicate'
+function Narrow:__init(...)
    Module.__init(self)
-   self.dimension, self.index, self.length = dimension, offset, length or 1
-   if not dimension or not offset then error('nn.Narrow(dimension, offset, length)', 2) end
+   set_part(self, ...)
+   if not self.dimension or not self.index then error('nn.Narrow(dimension, offset, length)', 2) end
 end
 -- A negative length counts from the end; a negative index takes all but the last length entries.
 local function narrowed(self, input, t)
@@ -152,10 +154,7 @@ function Narrow:updateGradInput(input, gradOutput)
 end
 
 local Select = torch.class('nn.Select', 'nn.Module')
-function Select:__init(dimension, index)
-   Module.__init(self)
-   self.dimension, self.index = dimension, index
-end
+declared.construct(Select, 'Select')
 local function selected(self, input, t)
    local d = positive_dimension(self.dimension, input)
    return t:select(d, self.index < 0 and input:size(d) + self.index + 1 or self.index)
@@ -172,9 +171,9 @@ end
 
 -- The input nFeatures times along a new dimension
 local Replicate = torch.class('nn.Replicate', 'nn.Module')
-function Replicate:__init(nFeatures, dim, ndim)
+function Replicate:__init(...)
    Module.__init(self)
-   self.nfeatures, self.dim, self.ndim = nFeatures, dim or 1, ndim
+   set_copies(self, ...)
    assert(self.dim > 0, 'Can only replicate across positive integer dimensions.')
 end
 local function new_dimension(self, input)
@@ -292,10 +291,7 @@ end
 
 -- All but the first dimension, if that is the batch's, as one
 local Collapse = torch.class('nn.Collapse', 'nn.Module')
-function Collapse:__init(nInputDim)
-   Module.__init(self)
-   self.nInputDim = nInputDim
-end
+declared.construct(Collapse, 'Collapse')
 function Collapse:updateOutput(input)
    input = contiguous(self, '_input', input)
    if input:dim() > self.nInputDim then return self.output:view(input, input:size(1), -1) end
@@ -367,10 +363,7 @@ end
 
 -- Classes, from 1, or a class as a number, each as a vector that is 1 at the class
 local OneHot = torch.class('nn.OneHot', 'nn.Module')
-function OneHot:__init(outputSize)
-   Module.__init(self)
-   self.outputSize = outputSize
-end
+declared.construct(OneHot, 'OneHot')
 function OneHot:updateOutput(input)
    local sizes = {}
    if type(input) == 'number' then

@@ -281,14 +281,9 @@ function Kmeans:type(name, cache)
 end
 
 -- Two inputs compared row by row
-layer.pair{ name = 'DotProduct', f = 'dot_product' }
-layer.pair{ name = 'CosineDistance', f = 'cosine_distance' }
-local PairwiseDistance = layer.pair{ name = 'PairwiseDistance', f = 'pairwise_distance',
-   init = function(self, p)
-      self.norm = p or 2
-      self.gradInput, self.diff = {}, torch.Tensor()
-   end,
-   arguments = function(self) return self.norm end }
+layer.pair{ name = 'DotProduct' }
+layer.pair{ name = 'CosineDistance' }
+local PairwiseDistance = layer.pair{ name = 'PairwiseDistance' }
 local pairwise_gradients = PairwiseDistance.updateGradInput
 
 -- The slope of an absolute value at 0, and at a NaN, is drawn: either side.

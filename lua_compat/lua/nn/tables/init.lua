@@ -1,5 +1,6 @@
 -- Layers that take or return tables: splitting and joining tensors, and arithmetic element by element.
 local layer = require 'nn.shared.layer'
+local declared = require 'nn.shared.declared'
 local gradient_entry, drop_rest = layer.gradient_entry, layer.drop_rest
 local Module = torch.getmetatable('nn.Module')
 
@@ -11,10 +12,7 @@ end
 
 local SplitTable = torch.class('nn.SplitTable', 'nn.Module')
 SplitTable._getPositiveDimension = positive_dimension
-function SplitTable:__init(dimension, nInputDims)
-   Module.__init(self)
-   self.dimension, self.nInputDims = dimension, nInputDims
-end
+declared.construct(SplitTable, 'SplitTable')
 function SplitTable:updateOutput(input)
    local d = positive_dimension(self, input)
    self.output = {}
@@ -31,12 +29,7 @@ end
 
 local JoinTable = torch.class('nn.JoinTable', 'nn.Module')
 function JoinTable:_getPositiveDimension(input) return positive_dimension(self, input[1]) end
-function JoinTable:__init(dimension, nInputDims)
-   Module.__init(self)
-   self.size = torch.LongStorage()
-   self.dimension, self.nInputDims = dimension, nInputDims
-   self.gradInput = {}
-end
+declared.construct(JoinTable, 'JoinTable')
 function JoinTable:updateOutput(input)
    local d = positive_dimension(self, input[1])
    self.size = input[1]:size()
@@ -69,11 +62,7 @@ local function emptied_type(self, name, cache)
 end
 
 local SelectTable = torch.class('nn.SelectTable', 'nn.Module')
-function SelectTable:__init(index)
-   Module.__init(self)
-   self.index = index
-   self.gradInput = {}
-end
+declared.construct(SelectTable, 'SelectTable')
 local function entry_of(self, input)
    local index = self.index
    if type(index) == 'number' and index < 0 then return #input + index + 1 end
@@ -111,11 +100,11 @@ SelectTable.clearState = nn.Identity.clearState
 function SelectTable:__tostring__() return ('%s(%s)'):format(torch.type(self), self.index) end
 
 local NarrowTable = torch.class('nn.NarrowTable', 'nn.Module')
-function NarrowTable:__init(offset, length)
+local set_part = declared.setter 'NarrowTable'
+function NarrowTable:__init(...)
    Module.__init(self)
-   if not offset then error('nn.NarrowTable(offset, length)', 2) end
-   self.offset, self.length = offset, length or 1
-   self.output, self.gradInput = {}, {}
+   set_part(self, ...)
+   if not self.offset then error('nn.NarrowTable(offset, length)', 2) end
 end
 function NarrowTable:updateOutput(input)
    self.output = {}
@@ -138,10 +127,7 @@ NarrowTable.type = emptied_type
 NarrowTable.clearState = nn.Identity.clearState
 
 local FlattenTable = torch.class('nn.FlattenTable', 'nn.Module')
-function FlattenTable:__init()
-   Module.__init(self)
-   self.output, self.gradInput, self.input_map = {}, {}, {}
-end
+declared.construct(FlattenTable, 'FlattenTable')
 -- Appends the tensors of a nested table to a list; the same nesting with their places in it.
 local function flatten(list, nested)
    if torch.type(nested) ~= 'table' then
@@ -205,10 +191,7 @@ local function zipped(lists)
 end
 
 local ZipTable = torch.class('nn.ZipTable', 'nn.Module')
-function ZipTable:__init()
-   Module.__init(self)
-   self.output, self.gradInput = {}, {}
-end
+declared.construct(ZipTable, 'ZipTable')
 function ZipTable:updateOutput(input)
    self.output = zipped(input)
    return self.output
@@ -220,11 +203,7 @@ end
 
 -- { v, { a, b } } becomes { { v, a }, { v, b } }
 local ZipTableOneToMany = torch.class('nn.ZipTableOneToMany', 'nn.Module')
-function ZipTableOneToMany:__init()
-   Module.__init(self)
-   self.output, self.gradInput = {}, {}
-   self.gradInputEl = torch.Tensor()
-end
+declared.construct(ZipTableOneToMany, 'ZipTableOneToMany')
 local function check_pair(input) assert(#input == 2, 'input must be table of element and table') end
 function ZipTableOneToMany:updateOutput(input)
    check_pair(input)
@@ -264,19 +243,11 @@ end
 
 local function table_class(name)
    local class = torch.class('nn.' .. name, 'nn.Module')
-   function class:__init()
-      Module.__init(self)
-      self.gradInput = {}
-   end
+   declared.construct(class, name)
    return class
 end
 
 local CAddTable = table_class('CAddTable')
-function CAddTable:__init(inplace)
-   Module.__init(self)
-   self.inplace = inplace
-   self.gradInput = {}
-end
 function CAddTable:updateOutput(input)
    if self.inplace then self.output:set(input[1]) else self.output:resizeAs(input[1]):copy(input[1]) end
    for i = 2, #input do self.output:add(input[i]) end
@@ -339,15 +310,9 @@ function CDivTable:updateGradInput(input, gradOutput)
 end
 
 -- The largest (smallest) of each element, the first of several
-for name, row in pairs{ CMaxTable = { 'gt', 'maxIdx', 'maxVals', 'gradMaxVals' },
-   CMinTable = { 'lt', 'minIdx', 'minVals', 'gradMaxVals' } } do
-   local better, index, values, gradients = unpack(row)
+for name, row in pairs{ CMaxTable = { 'gt', 'maxIdx' }, CMinTable = { 'lt', 'minIdx' } } do
+   local better, index = unpack(row)
    local class = table_class(name)
-   function class:__init()
-      Module.__init(self)
-      self.gradInput = {}
-      for _, field in ipairs{ index, 'mask', values, gradients } do self[field] = torch.Tensor() end
-   end
    function class:updateOutput(input)
       self.output:resizeAs(input[1]):copy(input[1])
       self[index]:resizeAs(input[1]):fill(1)
