@@ -1,9 +1,10 @@
--- The values of a cell as a notebook shows them: as th prints them, and matrices and vectors also as HTML tables.
+-- The values of a cell as a notebook shows them: as th prints them, and tensors also as HTML tables.
 local pretty = require 'th.pretty'
 
 local MOST_PRINTED = 10000 -- elements; of a larger tensor only a part is shown
 local SHOWN = 20           -- rows or columns of a table
 local HALF = SHOWN / 2
+local MATRICES = 4       -- of a tensor of more dimensions
 local GAP = '&hellip;'
 
 -- The places to show of n: all, or the first and the last with a gap (false) between them.
@@ -30,11 +31,12 @@ local function footer(tensor)
 end
 
 -- A vector is a column.
-local function table_of(tensor)
+local function add_table(html, tensor, caption)
    local vector = tensor:dim() == 1
    local rows, columns = places(tensor:size(1)), vector and { 1 } or places(tensor:size(2))
-   local html = { '<table>' }
    local function add(text) html[#html + 1] = text end
+   add('<table>')
+   if caption then add(('<caption>%s</caption>'):format(caption)) end
    if not vector then
       add('<thead><tr><th></th>')
       for _, j in ipairs(columns) do add(('<th>%s</th>'):format(j or GAP)) end
@@ -48,7 +50,29 @@ local function table_of(tensor)
       end
       add('</tr>')
    end
-   add(('</tbody></table><p>%s</p>'):format(footer(tensor)))
+   add('</tbody></table>')
+end
+
+-- The first matrices of a tensor, in the order in which th prints them: the first index runs fastest.
+local function add_matrices(html, tensor)
+   local outer, count = tensor:dim() - 2, 1
+   for d = 1, outer do count = count * tensor:size(d) end
+   for number = 0, math.min(count, MATRICES) - 1 do
+      local matrix, caption, left = tensor, {}, number
+      for d = 1, outer do
+         local index = left % tensor:size(d) + 1
+         left = math.floor(left / tensor:size(d))
+         matrix, caption[d] = matrix[index], index
+      end
+      add_table(html, matrix, ('(%s,.,.)'):format(table.concat(caption, ',')))
+   end
+   if count > MATRICES then html[#html + 1] = GAP end
+end
+
+local function html_of(tensor)
+   local html = {}
+   if tensor:dim() > 2 then add_matrices(html, tensor) else add_table(html, tensor) end
+   html[#html + 1] = ('<p>%s</p>'):format(footer(tensor))
    return table.concat(html)
 end
 
@@ -85,8 +109,8 @@ function results.data(...)
    local first = ...
    if n == 1 and is_package(first) then return nil end
    if n == 1 and first ~= nil then
-      local is_table = torch.isTensor(first) and (first:dim() == 1 or first:dim() == 2)
-      return { ['text/plain'] = text_of(first):gsub('\n+$', ''), ['text/html'] = is_table and table_of(first) or nil }
+      local is_table = torch.isTensor(first) and first:dim() > 0
+      return { ['text/plain'] = text_of(first):gsub('\n+$', ''), ['text/html'] = is_table and html_of(first) or nil }
    end
    local lines = {}
    for place = 1, n do

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -169,6 +170,15 @@ def test_matrices_and_vectors_are_tables(front: Front) -> None:
     assert html.count("<tr>") == 21 and "<td>10</td>" in html and "<td>91</td>" in html
     assert "<td>11</td>" not in html and "&hellip;" in html
     assert shown["data"]["text/plain"].count("\n") == 100  # as th prints it
+
+
+def test_of_further_dimensions_the_first_matrices_are_tables(front: Front) -> None:
+    (shown,) = front.run("torch.range(1, 24):view(2, 3, 2, 2)").contents("execute_result")
+    html = shown["data"]["text/html"]
+    captions = re.findall("<caption>(.*?)</caption>", html)
+    assert captions == ["(1,1,.,.)", "(2,1,.,.)", "(1,2,.,.)", "(2,2,.,.)"]  # as th prints them
+    assert re.findall("<td>(.*?)</td>", html)[4:8] == ["13", "14", "15", "16"]
+    assert html.endswith("&hellip;<p>[torch.DoubleTensor of size 2x3x2x2]</p>")
 
 
 def test_of_a_large_tensor_the_corner_is_shown(front: Front) -> None:
