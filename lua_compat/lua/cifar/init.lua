@@ -18,7 +18,7 @@ local function read(names, labels)
       file:seekEnd()
       local bytes = file:position() - 1
       if bytes == 0 or bytes % (labels + PIXELS) ~= 0 then
-         error(('cifar: %s has %d bytes, which are no records of %d'):format(path, bytes, labels + PIXELS), 0)
+         error(('cifar: %s has %d bytes, not a multiple of %d (a record)'):format(path, bytes, labels + PIXELS), 0)
       end
       file:seek(1)
       parts[place] = torch.ByteTensor(file:readByte(bytes)):view(-1, labels + PIXELS)

@@ -88,7 +88,7 @@ function encode_value(value, settings, depth)
    error(('Cannot serialise %s: type not supported'):format(torch.typename(value) or kind), 0)
 end
 
--- What lua-cjson's errors call what a text goes on with.
+-- What lua-cjson's errors call the next token of a text.
 local TOKENS = { [''] = 'T_END', ['{'] = 'T_OBJ_BEGIN', ['}'] = 'T_OBJ_END', ['['] = 'T_ARR_BEGIN', [']'] = 'T_ARR_END',
    [','] = 'T_COMMA',
    [':'] = 'T_COLON', ['"'] = 'T_STRING', ['true'] = 'T_BOOLEAN', ['false'] = 'T_BOOLEAN', null = 'T_NULL' }

@@ -16,7 +16,7 @@ local function check_size(expected, t)
       in_words(expected:size()), in_words(t:size())))
 end
 
--- A module that is not drawn anew, with the fields given.
+-- A module whose parameters are not drawn, with the fields given.
 local function module(name, fields)
    local made = torch.factory('nn.' .. name)()
    for field, value in pairs(fields) do made[field] = value end

@@ -2,13 +2,13 @@
 -- not: these files make up for it. Called by th/boot.lua with the folder of our Lua packages, before anything that
 -- takes a function of Lua's library for itself, the function of th/c_stack.lua that gsub asks, and the globals of our
 -- own files.
-local folder, has_room, own = ...
+local folder, fits, own = ...
 local loadfile, assert = loadfile, assert
 
 local function part(name, ...) return assert(loadfile(folder .. '/dialect/' .. name .. '.lua'))(...) end
 
 local call_method = part 'method'
-part('library', call_method, has_room)
+part('library', call_method, fits)
 part 'halves'
 part 'processes'
 part 'running'

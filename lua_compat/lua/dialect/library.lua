@@ -1,7 +1,7 @@
 -- What Lua's library does otherwise where LuaJIT is built with its option for Lua 5.2, as Torch7 builds it. An error
 -- is left to LuaJIT's own function, in a tail call: it then names the function and the line as if it had been called.
 -- Called with the function of dialect/method.lua and that of th/c_stack.lua.
-local call_method, has_room = ...
+local call_method, fits = ...
 local type, error, rawget, select, unpack = type, error, rawget, select, unpack
 local metatable_of, getfenv, setfenv = debug.getmetatable, debug.getfenv, debug.setfenv
 local next, loaded = next, package.loaded
@@ -56,7 +56,7 @@ end
 function string.gsub(...)
    local _, _, replacement = ...
    local kind = type(replacement)
-   if (kind == 'function' or kind == 'table') and not has_room() then error('C stack overflow', 2) end
+   if (kind == 'function' or kind == 'table') and not fits() then error('C stack overflow', 2) end
    return plain_gsub(...)
 end
 

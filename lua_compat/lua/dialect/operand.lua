@@ -41,7 +41,7 @@ local function decoded(f, place)
    }
 end
 
--- The instruction before ``place`` that gave a slot its value, and its place; nil where that cannot be told.
+-- The instruction before ``place`` that gave a slot its value, and its place; nil if that cannot be known.
 local function writer_of(f, slot, place)
    for before = place - 1, 1, -1 do
       local instruction = decoded(f, before)
@@ -61,7 +61,7 @@ local function constant(f, writer)
 end
 
 -- What LuaJIT calls a slot ("local 'x'") of a function f, of whose slots ``locals`` has the names, and a function that
--- gives its value anew; nil where it has no name for it, or the value cannot be had.
+-- gives its value again; nil if it has no name for it, or the value is not available.
 local function described(f, slot, place, locals)
    if locals[slot] then return format("local '%s'", locals[slot]) end
    local writer, before = writer_of(f, slot, place)
@@ -94,7 +94,7 @@ local function may_be_passed_over(f, instruction, place)
 end
 
 -- Whether a slot held a value when the instruction at a place read it: false if it cannot have, true if as far as can
--- be told. ``value``: what it holds now.
+-- be known. ``value``: what it holds now.
 function operand.held(f, slot, place, locals, value)
    if locals[slot] then return true end
    local _, written = writer_of(f, slot, place)

@@ -32,7 +32,7 @@ local function position_of(f, position)
    return info.addr and format('C:%x', info.addr) or '(?)'
 end
 
--- How a finished trace goes on.
+-- How a finished trace continues.
 local function link_of(trace)
    local info = util.traceinfo(trace)
    if info.linktype == 'interpreter' then return '-- fallback to interpreter' end

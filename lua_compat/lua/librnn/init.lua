@@ -18,12 +18,12 @@ local function layout_of(lengths)
    local rows, row_lengths, placed = {}, {}, 0
    local is_placed = {}
    while placed < #order do
-      local row, sizes, room = {}, {}, longest
+      local row, sizes, left = {}, {}, longest
       for _, sample in ipairs(order) do
-         if not is_placed[sample] and lengths[sample] <= room then
+         if not is_placed[sample] and lengths[sample] <= left then
             is_placed[sample], placed = true, placed + 1
             row[#row + 1], sizes[#sizes + 1] = sample, lengths[sample]
-            room = room - lengths[sample] - 1
+            left = left - lengths[sample] - 1
          end
       end
       rows[#rows + 1], row_lengths[#row_lengths + 1] = row, sizes

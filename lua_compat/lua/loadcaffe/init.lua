@@ -70,7 +70,7 @@ end
 function loadcaffe.load(prototxt_name, binary_name, backend)
    local chosen = BACKENDS[backend or 'nn']
    if not chosen then
-      error(("loadcaffe: backend '%s': nn, nn-cpu and cudnn are there"):format(tostring(backend)), 2)
+      error(("loadcaffe: backend '%s': accepted are nn, nn-cpu and cudnn"):format(tostring(backend)), 2)
    end
    local package = require(chosen.layers) or _G[chosen.layers]
    package = type(package) == 'table' and package or _G[chosen.layers]

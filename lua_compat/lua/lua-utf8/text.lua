@@ -29,13 +29,13 @@ function text.encode(code)
    if code < 0 or code > LARGEST then return nil end
    if code < 0x80 then return char(code) end
    local tail = ''
-   local room = 0x40
-   while code >= room do
+   local limit = 0x40
+   while code >= limit do
       tail = char(0x80 + code % 64) .. tail
       code = floor(code / 64)
-      room = room == 0x40 and 0x20 or room / 2
+      limit = limit == 0x40 and 0x20 or limit / 2
    end
-   return char((room == 0x20 and 0xC0 or room == 0x10 and 0xE0 or 0xF0) + code) .. tail
+   return char((limit == 0x20 and 0xC0 or limit == 0x10 and 0xE0 or 0xF0) + code) .. tail
 end
 
 -- The code points of a string and the place of the first byte of each, with one more for the end; nil where it is not

@@ -156,7 +156,7 @@ local function input_of(data)
    return input
 end
 
--- Calls evaluate(node, value) for all nodes; nngraph.setDebug knows which one is running. (Functions made anew for each
+-- Calls evaluate(node, value) for all nodes; nngraph.setDebug knows which one is running. (New functions for each
 -- call would end LuaJIT's traces.)
 local function run(self, nodes, evaluate, value)
    for _, node in ipairs(nodes) do

@@ -1,4 +1,4 @@
--- Modules of images: sampling anew, repeating pixels, padding.
+-- Modules of images: resampling, repeating pixels, padding.
 local kernel = require('torch.core.kernels').of_tensors
 local Module = torch.getmetatable('nn.Module')
 
@@ -7,7 +7,7 @@ local ReSampling = torch.class('nn.SpatialReSampling', 'nn.Module')
 
 function ReSampling:__init(...)
    Module.__init(self)
-   xlua.unpack_class(self, { ... }, 'nn.SpatialReSampling', 'Samples images of any number of planes anew, bilinearly',
+   xlua.unpack_class(self, { ... }, 'nn.SpatialReSampling', 'Resamples images of any number of planes, bilinearly',
       { arg = 'rwidth', type = 'number', help = 'ratio: owidth/iwidth' },
       { arg = 'rheight', type = 'number', help = 'ratio: oheight/iheight' },
       { arg = 'owidth', type = 'number', help = 'output width' },

@@ -201,12 +201,12 @@ function ColorTransform:updateGradInput(input, gradOutput)
    return self.gradInput
 end
 
--- SpatialReSamplingEx: any two neighbouring dimensions of a tensor, sampled anew.
+-- SpatialReSamplingEx: any two neighbouring dimensions of a tensor, resampled.
 local ReSamplingEx = torch.class('nn.SpatialReSamplingEx', 'nn.Module')
 local MODES = { simple = 0, average = 1, bilinear = 2 }
 function ReSamplingEx:__init(...)
    Module.__init(self)
-   xlua.unpack_class(self, { ... }, 'nn.SpatialReSampling', 'Samples two neighbouring dimensions of a tensor anew',
+   xlua.unpack_class(self, { ... }, 'nn.SpatialReSampling', 'Resamples two neighbouring dimensions of a tensor',
       { arg = 'rwidth', type = 'number', help = 'ratio: owidth/iwidth' },
       { arg = 'rheight', type = 'number', help = 'ratio: oheight/iheight' },
       { arg = 'owidth', type = 'number', help = 'output width' },

@@ -62,7 +62,7 @@ allowed.storage = set[[byte char copy double elementSize fill float free half in
 
 allowed.cmdline = set[[addTime argument default error help new option parse silent string text]]
 
--- Packages beside torch: those with a list keep what it names; the others only compute, with what they find in torch.
+-- Packages besides torch: those with a list keep what it names; the others only compute, with what they find in torch.
 allowed.packages = {
    paths = set[[basename concat dirname extname home is_mac is_win]],
    sys = set[[COLORS OS basename clock concat dirname isNaN prefix sleep split tic toc usleep]],

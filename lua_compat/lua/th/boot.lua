@@ -32,7 +32,7 @@ end })
 shared.functions = functions
 
 local c_stack = assert(loadfile(folder .. '/th/c_stack.lua'))()
-local has_room = c_stack.has_room_for_coroutine
+local fits = c_stack.fits_coroutine
 c_stack.begin()
 
 -- Protected calls. Python's exceptions arrive as Python objects; scripts expect strings. KeyboardInterrupt and
@@ -74,7 +74,7 @@ end
 
 function coroutine.resume(thread, ...)
    if type(thread) ~= 'thread' then return raw_resume(thread) end
-   if not has_room() then return false, 'C stack overflow' end
+   if not fits() then return false, 'C stack overflow' end
    return finish_resumed(thread, raw_resume(thread, ...))
 end
 
@@ -82,7 +82,7 @@ function coroutine.wrap(f)
    if type(f) ~= 'function' then return raw_wrap(f) end
    local resume = raw_wrap(f)
    return function(...)
-      if not has_room() then error('C stack overflow', 2) end
+      if not fits() then error('C stack overflow', 2) end
       return resume(...)
    end
 end
@@ -96,7 +96,7 @@ local function finish_handled(ok, ...)
 end
 
 -- A handler that is given readable errors, and what it is made from, as long as something else keeps that: one that is
--- used again and again is made once. (A function made anew for each call would end LuaJIT's traces.)
+-- used again and again is made once. (A new function for each call would end LuaJIT's traces.)
 local last = setmetatable({}, { __mode = 'v' })
 local function readable_handler(handler)
    local function of_readable(problem)
@@ -135,7 +135,7 @@ end
 
 assert(loadfile(folder .. '/th/files.lua'))(shared)
 local own, fill_own = assert(loadfile(folder .. '/th/own.lua'))()
-in_its_words = assert(loadfile(folder .. '/dialect/init.lua'))(folder, c_stack.has_room_for_callback, own)
+in_its_words = assert(loadfile(folder .. '/dialect/init.lua'))(folder, c_stack.fits_callback, own)
 setfenv(1, own) -- of what follows
 
 -- require: the script's folder, the folder it is run from, our packages, LUA_PATH (or Lua's usual places), then where
@@ -185,7 +185,7 @@ local function guarded(f, ...)
 end
 
 -- th loads Torch and its small companions, Penlight's names (not in the sandbox) and trepl's globals before the script
--- starts: ours, whatever folder named torch the script lies beside.
+-- starts: ours, even if there is a folder torch next to the script.
 local function load_torch(sandboxed)
    local path = package.path
    package.path = ('%s/?.lua;%s/?/init.lua'):format(folder, folder)

@@ -29,12 +29,12 @@ function c_stack.begin()
 end
 
 -- Whether a coroutine may be resumed, or gsub call a function, within what runs.
-function c_stack.has_room_for_coroutine()
+function c_stack.fits_coroutine()
    resume(probe)
    return top - here < MOST_FOR_COROUTINES
 end
 
-function c_stack.has_room_for_callback()
+function c_stack.fits_callback()
    resume(probe)
    return top - here < MOST_FOR_CALLBACKS
 end

@@ -1,4 +1,4 @@
--- Figures are drawn by a process beside this one (lua_compat/drawing): what opens a file or starts a program waits for
+-- Figures are drawn by a helper process (lua_compat/drawing): what opens a file or starts a program waits for
 -- those that it may see. Called by th/boot.lua, before anything takes a function of Lua's library for itself, with a
 -- table whose `settle`, once there are figures, waits for that of a path, or (nil) for all.
 local shared = ...

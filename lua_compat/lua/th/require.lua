@@ -117,7 +117,7 @@ local function explanation(name, beside)
          .. 'and %s is %s; '):format(package_of_library, package.searchpath(package_of_library, package.path)
          and 'one that th finds' or 'not among what th finds')
    end
-   local also = beside ~= '.' and ', and beside the requiring file in ' .. beside or ''
+   local also = beside ~= '.' and ', and next to the requiring file in ' .. beside or ''
    return ("module '%s' not found: %sth looks in %s%s"):format(name, hint, searched_folders(), also)
 end
 

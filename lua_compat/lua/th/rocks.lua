@@ -44,7 +44,7 @@ end
 -- Packages that these load when they are loaded.
 plain.rnn.needs, plain.dataload.needs = 'dpnn', 'torchx'
 
-local WINDOWS = 'it opens windows, which th has not got: save pictures with image.save, or look at them in a browser '
+local WINDOWS = 'it opens windows, which th lacks: save pictures with image.save, or look at them in a browser '
    .. "with require 'display'"
 local OF_QT = 'qt qtcore qtgui qtide qtsvg qtuiloader qttorch qtwidget qtdisplay camera gfx imgui sdl2 nanovg'
 for name in OF_QT:gmatch('%S+') do

@@ -80,7 +80,7 @@ local function sandboxed_require(name)
    if modules[name] ~= nil then return modules[name] end
    local text = sources[name]
    if text == nil then
-      error(('module %s is not available in the sandbox: only %s, pl, moses, argcheck, and Lua files beside '
+      error(('module %s is not available in the sandbox: only %s, pl, moses, argcheck, and Lua files next to '
          .. 'the script'):format(
          tostring(name), concat(packages, ', ')), 2)
    end

@@ -16,7 +16,7 @@ function Threads.serialization(name)
    serialization_name = name
 end
 
--- Pools that were not terminated. The finaliser of a pool that nothing refers to any more only takes note of it; it is
+-- Pools that were not terminated. The finaliser of an unreferenced pool only records it; it is
 -- terminated when that is safe, because a finaliser may run at any moment.
 local running = setmetatable({}, { __mode = 'k' })
 local count = 0

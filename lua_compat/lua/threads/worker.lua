@@ -33,7 +33,7 @@ local function serve(id, serialization, common, own, results)
    end
 end
 
--- Called in the thread. If it cannot go on, whoever waits for a result is told.
+-- Called in the thread. If it cannot continue, whoever waits for a result learns it.
 local function work(id, serialization, common, own, results)
    local ok, problem = xpcall(serve, messages.with_traceback, id, serialization, common, own, results)
    if not ok then

@@ -2,7 +2,7 @@
 local python = require('th.python').functions
 
 local WIDEST = 120 -- columns
-local TEXT = 34    -- columns beside the bar
+local TEXT = 34    -- columns next to the bar
 local KEPT = 100   -- calls from which the time of a step is estimated
 
 local width
@@ -12,8 +12,8 @@ local shown = -1 -- how much of the last bar was filled
 local function draw(filled, length)
    local marks = {}
    for i = 1, length do marks[i] = i < filled and '=' or i == filled and '>' or '.' end
-   local room = width - length - 4
-   io.write(' [', table.concat(marks), '] ', (' '):rep(room), ('\b'):rep(room))
+   local blanks = width - length - 4
+   io.write(' [', table.concat(marks), '] ', (' '):rep(blanks), ('\b'):rep(blanks))
 end
 
 -- Shows that `current` of `goal` steps are done. A bar is finished when it is full; saying so once more draws no other

@@ -7,18 +7,18 @@ local ffivector = {}
 
 local methods = {}
 
-function methods:capacity() return rawget(self, 'room') end
+function methods:capacity() return rawget(self, 'allocated') end
 
 -- Makes a vector as long as ``count``; new places have zeros.
 function methods:resize(count)
-   local room = rawget(self, 'room')
-   if count > room then
-      room = math.max(count, 2 * room, 8)
+   local allocated = rawget(self, 'allocated')
+   if count > allocated then
+      allocated = math.max(count, 2 * allocated, 8)
       local old, kept = rawget(self, 'data'), rawget(self, 'count')
-      local data = rawget(self, 'make')(room)
+      local data = rawget(self, 'make')(allocated)
       if kept > 0 then ffi.copy(data, old, kept * rawget(self, 'size')) end
       rawset(self, 'data', data)
-      rawset(self, 'room', room)
+      rawset(self, 'allocated', allocated)
    end
    rawset(self, 'count', count)
 end
@@ -58,8 +58,8 @@ local Vector = {
 -- what is assigned.
 function ffivector.new(ctype, capacity, index, newindex)
    local array = ffi.typeof('$[?]', ffi.typeof(ctype))
-   local made = setmetatable({ count = 0, room = 0, index = index, newindex = newindex, size = ffi.sizeof(ctype),
-      make = function(room) return ffi.new(array, room) end }, Vector)
+   local made = setmetatable({ count = 0, allocated = 0, index = index, newindex = newindex, size = ffi.sizeof(ctype),
+      make = function(allocated) return ffi.new(array, allocated) end }, Vector)
    if (capacity or 0) > 0 then
       methods.resize(made, capacity)
       methods.resize(made, 0)

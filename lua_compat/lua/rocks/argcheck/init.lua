@@ -5,7 +5,7 @@ local graph = require 'argcheck.graph'
 local doc = require 'argcheck.doc'
 local usage = require 'argcheck.usage'
 
--- The graph of each checking function: one that overloads it goes on with that graph.
+-- The graph of each checking function: one that overloads it continues with that graph.
 local graphs = setmetatable({}, { __mode = 'k' })
 
 local function of_type(value, kind) return value == nil or type(value) == kind end

@@ -1,6 +1,6 @@
 -- Objects of nn whose fields Python sees and changes: lua_compat/legacy. Modules and tensors have numbers, Python's
 -- positive, Lua's negative; a tensor's memory is PyTorch's, used by both. Values cross as a text that describes them,
--- with what it names beside it:
+-- with what it names next to it:
 --   n  nil      b B  false, true      d  a number      s  a string      m  a module, by its number
 --   t  a tensor that has not changed, by its number      { }  a list      h }  a table: key, value, ...
 --   z Z  a LongStorage, another storage: its count and elements

@@ -1,5 +1,5 @@
 -- nn modules whose owner is Python: lua_compat/lua_modules. Each has a number. Values cross as a text that describes
--- them, with their tensors beside it:
+-- them, with their tensors next to it:
 --   t  the next tensor      { }  a list      n  nil
 -- A tensor comes from Python as: type code, handle, address and elements of its memory, offset, dimensions, sizes...,
 -- strides...; to Python goes its handle.

@@ -176,7 +176,7 @@ Module.accUpdateGradParameters Changes the parameters at once by their gradients
 Module.apply Calls a function with this module and all modules in it.
 Module.backward Computes the gradient of the input, and adds the gradients of the parameters.
 Module.backwardUpdate Computes the gradient of the input, and changes the parameters at once.
-Module.clearState Drops buffers and results, so that the module takes little room in a file.
+Module.clearState Drops buffers and results, so that the module takes little space in a file.
 Module.clone ([names]) A copy; it shares the parameters whose names are given.
 Module.cuda () Moves the module to the GPU.
 Module.defaultAccUpdateGradParameters Changes the parameters by their gradients, without the layer's own shortcut.

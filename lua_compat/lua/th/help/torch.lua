@@ -98,7 +98,7 @@ getnumcores () The number of processor cores.
 getnumthreads () The number of threads that operations use.
 gt ([res,] x, y) Ones where x is above a tensor or number.
 histc ([res,] x, [bins, min, max]) Counts elements in equal bins between two bounds.
-include (file) Runs a Lua file that lies beside the one that calls it.
+include (file) Runs a Lua file in the folder of the calling file.
 initialSeed ([generator]) The seed that the generator was started with.
 inverse ([res,] m) The inverse of a square matrix.
 isStorage (object) Whether an object is a storage.

@@ -14,7 +14,7 @@ local results
 help.general = [[
 A cell is Lua code. The value of an expression is shown unless the cell ends with ';'.
   TAB             completes names and, inside quotes, file names
-  ? NAME          shows help on a name, such as ? torch.randn; SHIFT-TAB shows it beside the code
+  ? NAME          shows help on a name, such as ? torch.randn; SHIFT-TAB shows it next to the code
   $ COMMAND       runs a shell command
   _LAST _RESULTS  the last value, all values
   who()           shows your globals  import 'nn'     makes a package's names global

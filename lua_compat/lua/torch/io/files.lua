@@ -217,7 +217,7 @@ local function binary_write(state, p, size, n)
    return math.floor(state.stream:write(p, n * size) / size)
 end
 
--- Numbers as text. A word is read into word_text, ended by a zero; no number has as many bytes as there is room for.
+-- Numbers as text. A word is read into word_text, ended by a zero; no number has as many bytes as fit.
 local LONGEST_WORD = 511
 local word_text, word_rest = ffi.new('char[?]', LONGEST_WORD + 1), ffi.new('char *[1]')
 

@@ -351,7 +351,7 @@ end
 function torch.save(filename, object, mode, referenced)
    check_mode(mode, { binary = true, ascii = true }, '"binary" or "ascii" (or nil)')
    referenced = check_referenced(referenced)
-   -- Written beside the file, which it replaces when it is whole; nil: into the file itself (a device, say).
+   -- Written next to the file, which it replaces when it is complete; nil: into the file itself (a device, say).
    local beside = type(filename) == 'string' and python.save_begin(filename) or nil
    local ok, problem = pcall(function()
       local file = torch.DiskFile(beside or filename, 'w')

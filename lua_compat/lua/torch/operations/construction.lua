@@ -38,7 +38,7 @@ local function sized_result(T, result, ...)
       ud = result
       sizes, nd = tensors.read_all_sizes(1, ...)
    elseif are_sizes(result, ...) then
-      -- first: a trace that goes on behind what makes a tensor has no `...`
+      -- first: a trace that continues after what makes a tensor has no `...`
       sizes, nd = tensors.read_all_sizes(1, result, ...)
       ud, r = memory.new_tensor(T)
    else

@@ -56,7 +56,7 @@ end
 local function read(p, i) return p[i] end
 
 -- The callbacks may resize or release anything: the elements are those of the view at the start, kept in a record of
--- its own, and pointers are fetched anew for each element.
+-- its own, and pointers are fetched again for each element.
 local function install(T)
    local mt = T.tensor_metatable
    local get, set, tidy = T.get, T.set, T.tidy

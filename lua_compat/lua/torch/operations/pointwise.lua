@@ -1,6 +1,6 @@
 -- Element by element: arithmetic, functions of one element, comparisons, copies.
 local ffi = require 'ffi'
-local room = require 'torch.core.scratch'()
+local scratch = require 'torch.core.scratch'()
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
 local apart = require 'torch.core.overlap'
@@ -89,7 +89,7 @@ end
 -- which one factor is 1 or -1.
 local FEWEST_BY_BLAS = 256 -- elements
 local MOST_ADDED = 2 ^ 16  -- for more, several threads are faster
-local MOST_SCALED = blas.MOST_ONES -- in a room
+local MOST_SCALED = blas.MOST_ONES -- in a scratch buffer
 
 -- The routines for r and t, and perhaps s, of n elements, where they are for BLAS; r then holds what t does. Few
 -- elements are so only where the library is worth loading.
@@ -102,7 +102,7 @@ local function begin_by_blas(r, t, s, n)
    return routine and (t == r or few.copy(r, t, n)) and routine
 end
 
-local function room_for(T, n) return ffi.cast(T.pointer, room(T.name, n * T.size)) end
+local function scratch_for(T, n) return ffi.cast(T.pointer, scratch(T.name, n * T.size)) end
 
 -- r = t + v * s
 local function add_by_blas(r, t, v, s, n)
@@ -114,7 +114,7 @@ local function add_by_blas(r, t, v, s, n)
    if not routine then return false end
    local p, q = first_element(r), first_element(s)
    if not plain then
-      local scaled = room_for(r.T, n)
+      local scaled = scratch_for(r.T, n)
       ffi.copy(scaled, q, n * r.T.size)
       blas.scale(routine, n, scaled, v)
       q, v = scaled, 1

@@ -51,9 +51,9 @@ end
 
 local function fill_tensor(r)
    local kept, nd = r[0].c, r.nd
-   if nd > kept.room then
+   if nd > kept.dimensions then
       kept.sizes, kept.strides = ffi.new('long[?]', nd), ffi.new('long[?]', nd)
-      kept.room = nd
+      kept.dimensions = nd
    end
    for d = 1, nd do kept.sizes[d - 1], kept.strides[d - 1] = r[2 * d - 1], r[2 * d] end
    local c = kept.structure
@@ -64,7 +64,7 @@ end
 local function tensor_structure(r)
    local outside = memory.outside(r)
    if not outside.c then
-      outside.c = { structure = ffi.new(r.T.c_tensor), room = 0 }
+      outside.c = { structure = ffi.new(r.T.c_tensor), dimensions = 0 }
       outside.c.structure.refcount, outside.c.structure.flag = 1, 1
       fill_tensor(r)
    end

@@ -200,7 +200,7 @@ function overloads.refuse(expected, method, ...)
    error(text, 0)
 end
 
--- The same for a function that makes a result if none is given: the result, told with a `*`, is optional in `usage`,
+-- The same for a function that makes a result if none is given: the result, marked with a `*`, is optional in `usage`,
 -- while a method has its own.
 function overloads.refuse_result(usage, method, ...)
    overloads.refuse(method and usage or usage:gsub('%*%S*', '[%0]', 1), method, ...)

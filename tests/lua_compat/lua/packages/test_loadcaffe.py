@@ -81,7 +81,7 @@ def test_groups_need_cudnn(tmp_path: Path) -> None:
         assert(not ok and problem:find("layer 'c' has 2 groups", 1, true), problem)
         assert(problem:find('use the backend cudnn', 1, true))
         ok, problem = pcall(loadcaffe.load, arg[1], arg[2], 'ccn2')
-        assert(not ok and problem:find("backend 'ccn2': nn, nn-cpu and cudnn are there", 1, true), problem)
+        assert(not ok and problem:find("backend 'ccn2': accepted are nn, nn-cpu and cudnn", 1, true), problem)
         ok, problem = pcall(loadcaffe.load, arg[1], arg[1])
         assert(not ok and problem:find('net.prototxt is not a caffemodel', 1, true), problem)
         """,

@@ -134,7 +134,7 @@ function List:mapm(name, ...)
    return like(results, self)
 end
 
--- For a class's catch: what it has not got is looked for in a table, and becomes a method that maps it; without a
+-- For a class's catch: what it lacks is looked for in a table, and becomes a method that maps it; without a
 -- table, a method that calls the elements' method of that name.
 function List.default_map_with(methods)
    return function(class, name)

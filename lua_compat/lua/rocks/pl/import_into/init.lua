@@ -17,7 +17,7 @@ local function ask(index, t, name)
    if index then return index[name] end
 end
 
--- true instead of a table: the modules are fields of the result, whose own names can be told from those loaded.
+-- true instead of a table: the modules are fields of the result, whose own names differ from those loaded.
 return function(into)
    local shadow
    if into == true then into, shadow = {}, {} end

@@ -25,7 +25,7 @@ function text.dedent(s)
    return each_line(s, function(line) return line:sub(margin + 1) end)
 end
 
--- Lines of about a width: one that would end within a word goes on to the word's end.
+-- Lines of about a width: one that would end within a word extends to the word's end.
 function text.wrap(s, width)
    assert_arg(1, s, 'string')
    width = width or 70
