@@ -100,7 +100,7 @@ end
 
 local function skip_space(text, at) return text:find('[^ \t\r\n]', at) or #text + 1 end
 
--- A string that starts with the quote at `at`: its contents, and the place after it.
+-- A string that starts with the quote at `at`: its contents, and the position after it.
 local function decode_string(text, at)
    local parts = {}
    local from = at + 1
@@ -137,7 +137,7 @@ local odd_numbers = { nan = 0 / 0, inf = math.huge, infinity = math.huge }
 
 local decode_value
 
--- What is between brackets: next_item(place) reads one and gives the place after it.
+-- What is between brackets: next_item(place) reads one and gives the position after it.
 local function decode_items(text, at, close, next_item)
    at = skip_space(text, at + 1)
    if text:sub(at, at) == close then return at + 1 end

@@ -12,7 +12,7 @@ end
 function File:close() self.file:close() end
 function File:lines() return self.file:lines() end
 
--- The end of the value before the next separator, and the place behind that.
+-- The end of the value before the next separator, and the position after that.
 local function next_separator(line, place, separator)
    local first, last
    if separator == ' ' then
@@ -23,7 +23,7 @@ local function next_separator(line, place, separator)
    return first and first - 1 or #line, (last or #line) + 1, first == nil
 end
 
--- The value in quotes that begins at place; the place behind its closing quote.
+-- The value in quotes that begins at place; the position after its closing quote.
 local function quoted(line, place)
    local pieces, from = {}, place + 1
    while true do

@@ -33,7 +33,7 @@ end
 -- Before, LuaJIT's own do, which are faster where they are interpreted.
 local compared = false
 
--- The function of a text whose comparisons ask metatables; nil where it has none, or does not compile.
+-- The function of a text whose comparisons ask metatables; nil if it has none, or does not compile.
 local function compile_compared(text, name, mode, environment)
    local with_statements = source.with_statements(text)
    local changed = with_statements and with_comparisons(with_statements)
@@ -113,7 +113,7 @@ function dofile(path)
    return results(chunk())
 end
 
--- In the place of LuaJIT's own function for Lua files.
+-- Replaces LuaJIT's own function for Lua files.
 package.loaders[2] = function(name)
    local path, missing = searchpath(name, package.path)
    if not path then return missing end

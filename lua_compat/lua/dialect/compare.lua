@@ -38,7 +38,7 @@ end
 local function plain_less(a, b) return a < b end
 local function plain_less_or_equal(a, b) return a <= b end
 
--- What LuaJIT says of a comparison with a C object, with the place of its caller.
+-- What LuaJIT says of a comparison with a C object, with the position of its caller.
 local function of_c(ok, result)
    if ok then return result end
    return error((gsub(result, '^.-:%d+: ', '')), 1)

@@ -18,7 +18,7 @@ local function exponent(a)
    return e
 end
 
--- Whether a positive number lies halfway between two numbers with so many places behind the point (negative: before
+-- Whether a positive number lies halfway between two numbers with so many places after the point (negative: before
 -- it). Such a number ends with the digit 5 one place later: it is an odd number of times 2^-(places + 1).
 local function is_half(a, places)
    if places >= 0 then return a * 2 ^ (places + 1) % 2 == 1 end
@@ -27,7 +27,7 @@ local function is_half(a, places)
 end
 
 -- v as `conversion` writes it in Torch7, where LuaJIT writes it otherwise; else nil. Of digits, the conversion writes
--- so many behind the point or, if significant, in all.
+-- so many after the point or, if significant, in all.
 local function written(v, conversion, digits, significant)
    local a = abs(v)
    if not (a > 0 and a < huge) then return nil end

@@ -34,7 +34,7 @@ function table.pack(...) return { n = select('#', ...), ... } end
 
 table.unpack = unpack
 
--- Strings: nothing is found behind the end, not even nothing.
+-- Strings: nothing is found after the end, not even nothing.
 
 local plain_find, plain_match, plain_gsub = string.find, string.match, string.gsub
 

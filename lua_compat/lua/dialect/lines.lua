@@ -19,7 +19,7 @@ local function call_codes()
    return codes
 end
 
--- A number of seven bits a byte, the last below 128, and the place behind it.
+-- A number of seven bits a byte, the last below 128, and the position after it.
 local function number_at(text, place)
    local number, factor = 0, 1
    while true do

@@ -1,4 +1,4 @@
--- Calls a metamethod that is no function: an object with __call, or an error as LuaJIT raises it, without a place.
+-- Calls a metamethod that is no function: an object with __call, or an error as LuaJIT raises it, without a position.
 local metatable_of, rawget, error, type = debug.getmetatable, rawget, error, type
 
 return function(method, ...)

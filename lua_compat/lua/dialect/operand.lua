@@ -29,7 +29,7 @@ local function opcodes()
    }
 end
 
--- Of the instruction at a place: its code, operands, and what A is to it.
+-- Of the instruction at a position: its code, operands, and what A is to it.
 local function decoded(f, place)
    codes = codes or opcodes()
    local instruction, mode = funcbc(f, place)
@@ -41,7 +41,7 @@ local function decoded(f, place)
    }
 end
 
--- The instruction before ``place`` that gave a slot its value, and its place; nil if that cannot be known.
+-- The instruction before ``place`` that gave a slot its value, and its position; nil if that cannot be known.
 local function writer_of(f, slot, place)
    for before = place - 1, 1, -1 do
       local instruction = decoded(f, before)
@@ -83,7 +83,7 @@ local function same(a, b) return rawequal(a, b) or (a ~= a and b ~= b) end
 
 local operand = { decoded = decoded }
 
--- Whether a jump may lead from before an instruction to one between it and a place: that of an and or an or.
+-- Whether a jump may lead from before an instruction to one between it and a position: that of an and or an or.
 local function may_be_passed_over(f, instruction, place)
    for before = 1, instruction - 1 do
       local jump = decoded(f, before)
@@ -93,8 +93,8 @@ local function may_be_passed_over(f, instruction, place)
    return false
 end
 
--- Whether a slot held a value when the instruction at a place read it: false if it cannot have, true if as far as can
--- be known. ``value``: what it holds now.
+-- Whether a slot held a value when the instruction at a position read it: false if it cannot have, true as far as
+-- can be known. ``value``: what it holds now.
 function operand.held(f, slot, place, locals, value)
    if locals[slot] then return true end
    local _, written = writer_of(f, slot, place)

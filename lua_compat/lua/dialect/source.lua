@@ -29,7 +29,7 @@ local function beginning(text)
    return start
 end
 
--- The place behind a quoted string that begins at ``at``; nil where it does not end in its line.
+-- The position after a quoted string that begins at ``at``; nil if it does not end in its line.
 local function behind_quoted(text, at)
    local stops = byte(text, at) == QUOTE and '[\\\r\n"]' or "[\\\r\n']"
    local place = at + 1
@@ -51,7 +51,7 @@ local function behind_quoted(text, at)
    end
 end
 
--- The place behind a long bracket that begins at ``at``; nil where it does not end, false where there is none.
+-- The position after a long bracket that begins at ``at``; nil if it does not end, false if there is none.
 local function behind_long(text, at)
    local level = match(text, '^%[(=*)%[', at)
    if not level then return false end
@@ -59,14 +59,14 @@ local function behind_long(text, at)
    return last and last + 1
 end
 
--- The place behind a comment that begins at ``at``; nil where a long one does not end.
+-- The position after a comment that begins at ``at``; nil if a long one does not end.
 local function behind_comment(text, at)
    local long = behind_long(text, at + 2)
    if long ~= false then return long end
    return find(text, '[\r\n]', at + 2) or #text + 1
 end
 
--- The places of the # that stand for a length; nil where the text cannot be read.
+-- The positions of the # that stand for a length; nil if the text cannot be read.
 local function length_operators(text)
    local places, place = {}, beginning(text)
    while true do
@@ -110,7 +110,7 @@ local function is_word_start(code)
    return code >= 97 and code <= 122 or code >= 65 and code <= 90 or code == UNDERSCORE or code >= 128
 end
 
--- The place behind a number: letters, digits and points, and a sign after its exponent's letter.
+-- The position after a number: letters, digits and points, and a sign after its exponent's letter.
 local function behind_number(text, at)
    local exponent = match(text, '^0[xX]', at) and '[pP]' or '[eE]'
    local place = at
@@ -123,7 +123,7 @@ local function behind_number(text, at)
    end
 end
 
--- The kind of the token that begins at ``at``, and the place behind it; nil where there is none.
+-- The kind of the token that begins at ``at``, and the position after it; nil if there is none.
 local function token_at(text, at)
    local code = byte(text, at)
    if is_word_start(code) then return WORD, select(2, find(text, '^[%w_\128-\255]+', at)) + 1 end
@@ -141,7 +141,7 @@ local function token_at(text, at)
    return SYMBOL, at + 1
 end
 
--- The place of the first token from ``at`` on, comments and blanks passed over; nil in a comment without an end.
+-- The position of the first token from ``at`` on, comments and blanks passed over; nil in a comment without an end.
 local function next_token_place(text, at)
    while true do
       at = find(text, '[^ \t\r\n\v\f]', at)
@@ -152,8 +152,8 @@ local function next_token_place(text, at)
    end
 end
 
--- The tokens of a text: four lists with the kind, the first place, the place behind and the text of each (empty for a
--- string); nil where the text cannot be read.
+-- The tokens of a text: four lists with the kind, the first position, the position after it and the text of each (empty
+-- for a string); nil if the text cannot be read.
 local function tokens_of(text)
    local kinds, starts, ends, words = {}, {}, {}, {}
    local place, count = next_token_place(text, beginning(text)), 0
@@ -195,7 +195,7 @@ local REFUSED = { [BREAK] = 'in', [GOTO] = 'in', [NO_OPERAND] = 'then', [NO_OPER
 local STANDS_FOR = { ['do'] = 'break', [GOTO] = 'goto', [NO_OPERAND] = 'goto', [NO_OPERATOR] = 'goto' }
 
 -- Text whose statements LuaJIT without the option takes: break anywhere, stray semicolons, goto as a keyword. The
--- same text where nothing is to be changed; nil where it cannot be read. ``refused``: what stands for a
+-- same text where nothing is to be changed; nil if it cannot be read. ``refused``: what stands for a
 -- break or goto and shall itself be replaced, by a token that can stand nowhere there.
 function source.with_statements(text, refused)
    local kinds, starts, ends, words = tokens_of(text)
@@ -305,7 +305,7 @@ end
 
 -- The text with the calls whose ( begins one of the given lines (a set) in one line with what they call: twice, with
 -- the ( a line higher and with what precedes it lower. Neither has all lines right, but together they tell them
--- (dialect/lines.lua). nil where the text cannot be read.
+-- (dialect/lines.lua). nil if the text cannot be read.
 function source.joined(text, lines)
    local kinds, starts, ends, words = tokens_of(text)
    if not kinds then return nil end

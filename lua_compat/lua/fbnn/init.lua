@@ -16,7 +16,7 @@ end
 
 function NoBackprop:__init(...) plain.__init(self, ...) end
 
--- A criterion behind a module, as one criterion with the parameters of both.
+-- A criterion after a module, as one criterion with the parameters of both.
 local Sequential, criterion = torch.class('nn.SequentialCriterion', 'nn.Criterion')
 
 function Sequential:__init(module, inner)

@@ -1,4 +1,4 @@
--- The date and the place of a picture, from its EXIF data by name.
+-- The date and the position of a picture, from its EXIF data by name.
 
 -- Degrees of "d, m, s", 'd deg m\' s"' or a number; each part may be a fraction.
 local function degrees(text)
@@ -17,7 +17,7 @@ local function place(longitude, latitude)
       url_google = ('https://maps.google.com/maps?q=%s,%s'):format(longitude, latitude) }
 end
 
--- Returns the date, as text, and the place or nil.
+-- Returns the date, as text, and the position or nil.
 return function(exif)
    local date = exif.DateTimeOriginal or exif.DateTimeDigitized or exif.DateTime
    if not exif.GPSLongitude or not exif.GPSLatitude then return date end

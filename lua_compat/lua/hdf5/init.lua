@@ -33,7 +33,7 @@ local DataSet = torch.class('hdf5.HDF5DataSet')
 
 function DataSet:__init(file, path) self._file, self._path = file, path end
 
--- Where the elements of a contiguous tensor lie; 0 where there are none.
+-- Where the elements of a contiguous tensor lie; 0 if there are none.
 local function address_of(t)
    return memory.count(t) == 0 and 0 or blocks.address_of(memory.first_element(t))
 end

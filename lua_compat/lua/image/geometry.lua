@@ -31,7 +31,7 @@ end
 local CROP = '[destination,] source, startx, starty [, endx, endy] or [destination,] source, format, width, height'
 
 -- From (startx, starty), counted from 0, up to but excluding (endx, endy), by default as much as the destination holds;
--- or a width and height at a place: "c" centre, "tl", "tr", "bl", "br" corners. The cut-out is scaled to the size of
+-- or a width and height at a position: "c" centre, "tl", "tr", "bl", "br" corners. The cut-out is scaled to the size of
 -- the destination.
 function image.crop(...)
    local dst, src, startx, starty, endx, endy = arguments.source('image.crop', CROP, ...)

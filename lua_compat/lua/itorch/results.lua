@@ -7,7 +7,7 @@ local HALF = SHOWN / 2
 local MATRICES = 4       -- of a tensor of more dimensions
 local GAP = '&hellip;'
 
--- The places to show of n: all, or the first and the last with a gap (false) between them.
+-- The positions to show of n: all, or the first and the last with a gap (false) between them.
 local function places(n)
    local found = {}
    for i = 1, n do
@@ -103,7 +103,7 @@ end
 
 local results = {}
 
--- The values as texts by media type; nil where there is nothing to show.
+-- The values as texts by media type; nil if there is nothing to show.
 function results.data(...)
    local n = select('#', ...)
    local first = ...

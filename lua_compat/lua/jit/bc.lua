@@ -34,7 +34,7 @@ local function quoted(text)
    return ('"%s"%s'):format(text, short and '~' or '')
 end
 
--- The constant or variable that the last operand names; nil where it is none.
+-- The constant or variable that the last operand names; nil if it is none.
 local function meaning(f, kind, operand)
    if kind == STRING then return quoted(funck(f, -operand - 1)) end
    if kind == NUMBER then return tostring(funck(f, operand)) end
@@ -43,7 +43,7 @@ local function meaning(f, kind, operand)
    if kind == FUNCTION then return funcinfo(funck(f, -operand - 1)).loc end
 end
 
--- The text of one instruction; prefix: two characters before its name. Nothing behind the last.
+-- The text of one instruction; prefix: two characters before its name. Nothing after the last.
 function bc.line(f, place, prefix)
    local instruction = decoded(f, place)
    if not instruction then return end
@@ -61,7 +61,7 @@ function bc.line(f, place, prefix)
    return ('%s%s  ; %s\n'):format(start, instruction.has_b and '' or '    ', text)
 end
 
--- The places that are jumped to: a table of true.
+-- The positions that are jumped to: a table of true.
 function bc.targets(f)
    local targets = {}
    local place = 1

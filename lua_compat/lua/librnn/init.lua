@@ -48,7 +48,7 @@ local function sized(longest, rows, of, from_dimension)
    return torch.LongStorage(size)
 end
 
--- A table of samples (length x ...) into output; mask gets a 1 where no sample is.
+-- A table of samples (length x ...) into output; mask gets a 1 if no sample is.
 function Layout.VariableLength_FromSamples(samples, output, mask)
    local lengths = {}
    for i, sample in ipairs(samples) do

@@ -21,7 +21,7 @@ function utf8.char(...)
    return concat(pieces)
 end
 
--- How many characters begin from byte first to byte last; nil and the place of a byte that begins none.
+-- How many characters begin from byte first to byte last; nil and the position of a byte that begins none.
 function utf8.len(bytes, first, last)
    local place, stop = from_start(first or 1, #bytes), from_start(last or -1, #bytes)
    local count = 0
@@ -58,7 +58,7 @@ end
 
 function utf8.codes(bytes) return next_code, bytes, 0 end
 
--- Where the character begins that is so many characters behind the one of a byte (negative: before it).
+-- Where the character begins that is so many characters after the one of a byte (negative: before it).
 local function moved(bytes, place, steps)
    local step = steps < 0 and -1 or 1
    if steps == 0 then
@@ -80,8 +80,8 @@ function utf8.offset(bytes, n, start)
    return moved(bytes, place, n > 0 and n - 1 or n)
 end
 
--- The place and code point of the character that is so many characters (by default one) behind that of a place; without
--- a place, of the first: for place, code in utf8.next, text. Nothing behind the last.
+-- The position and code point of the character that is so many characters (by default one) after that of a position;
+-- without a position, of the first: for place, code in utf8.next, text. Nothing after the last.
 function utf8.next(bytes, place, steps)
    steps = steps or (place and 1 or 0)
    place = from_start(place or 1, #bytes)
@@ -107,7 +107,7 @@ function utf8.byte(bytes, first, last)
    if part ~= '' then return utf8.codepoint(part, 1, #part) end
 end
 
--- By default a mark stays behind the character it joins (an accent, say); lax: single characters.
+-- By default a mark stays after the character it joins (an accent, say); lax: single characters.
 function utf8.reverse(bytes, lax)
    local all, reversed = characters(bytes), {}
    local last = #all
@@ -139,8 +139,8 @@ function utf8.remove(bytes, first, last)
    return concat(all, '', 1, first - 1) .. concat(all, '', last + 1)
 end
 
--- The place and code point of a character: the number-th of the text (charpos(bytes, number); negative: from its end),
--- or the number-th behind the one at a place (charpos(bytes, place, number)).
+-- The position and code point of a character: the number-th of the text (charpos(bytes, number); negative: from its
+-- end), or the number-th after the one at a position (charpos(bytes, place, number)).
 function utf8.charpos(bytes, place, number)
    if number then return utf8.next(bytes, place or 1, number) end
    number = place or 0
@@ -188,7 +188,7 @@ function utf8.width(value, wide, default)
 end
 
 -- The number of the character that covers a column, which of its columns that is, and how many it has; only the number
--- behind the last character where the text is shorter.
+-- after the last character where the text is shorter.
 function utf8.widthindex(bytes, column, wide, default)
    local codes, _, count = text.codes(bytes)
    if not codes then error(INVALID, 2) end
@@ -200,7 +200,7 @@ function utf8.widthindex(bytes, column, wide, default)
    return count + 1
 end
 
--- The digits of an escape from a place on, in brackets or not: their number and the place behind them.
+-- The digits of an escape from a position on, in brackets or not: their number and the position after them.
 local function escaped_number(bytes, place, base)
    local in_brackets = sub(bytes, place, place) == '{'
    local digits, behind = bytes:match(base == 16 and '^(%x*)()' or '^(%d*)()', in_brackets and place + 1 or place)

@@ -1,5 +1,5 @@
 -- Lua's patterns over code points. A pattern becomes a chain of functions, made from its end to its start: each takes a
--- match in progress and the number of a character, and returns the number behind the whole match, or nil. What is wrong
+-- match in progress and the number of a character, and returns the number after the whole match, or nil. What is wrong
 -- with a pattern is an error only once a match comes to it, as with Lua's own.
 local text = require 'lua-utf8.text'
 local properties_of = require('lua-utf8.properties').of
@@ -18,7 +18,7 @@ local BALANCE, FRONTIER, ZERO, NINE = code_of 'b', code_of 'f', code_of '0', cod
 local CLASSES = {}
 for letter in ('acdglpstuwx'):gmatch('.') do CLASSES[letter] = true end
 
--- Whether characters are in a class (%a; %A: not in it), or are the character behind the %.
+-- Whether characters are in a class (%a; %A: not in it), or are the character after the %.
 local function class_test(code)
    local character = code < 0x80 and string.char(code) or ''
    local letter = lower(character)
@@ -35,7 +35,7 @@ local function raise(message)
    end
 end
 
--- The test of a set whose [ is at ``at`` and the place behind its ]; nil where it does not end.
+-- The test of a set whose [ is at ``at`` and the position after its ]; nil if it does not end.
 local function set_test(pattern, at)
    local place, wanted = at + 1, true
    if pattern[place] == NOT then place, wanted = place + 1, false end
@@ -244,7 +244,7 @@ local function accept(_, i) return i end
 
 
 -- The chain of a pattern, how many captures it has, whether it holds at the start only (``anchors``: whether ^ means
--- that), and whether a capture does not end, which is an error where its captures are wanted; nil where it is not
+-- that), and whether a capture does not end, which is an error where its captures are wanted; nil if it is not
 -- UTF-8.
 function patterns.compile(bytes, anchors)
    local pattern = text.codes(bytes)
@@ -256,7 +256,7 @@ function patterns.compile(bytes, anchors)
    return chain, captures, anchored, unfinished
 end
 
--- A match in progress over a string; nil where it is not UTF-8.
+-- A match in progress over a string; nil if it is not UTF-8.
 function patterns.over(bytes)
    local codes, places, count = text.codes(bytes)
    return codes and { bytes = bytes, codes = codes, places = places, count = count, first = {}, last = {} }

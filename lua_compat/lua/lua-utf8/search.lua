@@ -15,14 +15,14 @@ local function string_argument(value, number, name)
       value == nil and 'no value' or kind), 3)
 end
 
--- The first character of a search: start counts from the end if it is negative; nil behind the end.
+-- The first character of a search: start counts from the end if it is negative; nil after the end.
 local function first_of(start, count)
    start = text.from_start(start or 1, count)
    if start > count + 1 then return nil end
    return start < 1 and 1 or start
 end
 
--- Where the chain first holds, from a character on: the match's first character and the one behind it.
+-- Where the chain first holds, from a character on: the match's first character and the one after it.
 local function hold(match, chain, first, anchored)
    for i = first, anchored and first or match.count + 1 do
       local behind = chain(match, i)
@@ -42,8 +42,8 @@ local function find_plain(bytes, part, start)
    return number, number + #text.characters(part) - 1
 end
 
--- Where the pattern holds from a place on: the match, the number of captures, the first place and the one behind; nil
--- where it does not.
+-- Where the pattern holds from a position on: the match, the number of captures, the first position and the one after
+-- it; nil if it does not.
 local function found(bytes, pattern, start)
    local match = patterns.over(bytes)
    local chain, captures, anchored, unfinished = patterns.compile(pattern, true)

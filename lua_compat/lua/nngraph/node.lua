@@ -7,7 +7,7 @@ local getinfo = debug.getinfo -- the sandbox takes it from scripts
 local here = getinfo(1, 'S').source
 local packages = here:sub(1, #here - #'nngraph/node.lua')
 
--- The place in the script that asked for a node: the first function on the stack outside the Lua packages.
+-- The position in the script that asked for a node: the first function on the stack outside the Lua packages.
 local function place_of_caller()
    for level = 3, math.huge do
       local info = getinfo(level, 'Sl')

@@ -109,7 +109,7 @@ function DistMargin:__init()
    Criterion.__init(self)
    self.sizeAverage = true
 end
--- Calls visit(row, least, margins) for each row: the place of its least target, and the margins above 0, 0 for the
+-- Calls visit(row, least, margins) for each row: the position of its least target, and the margins above 0, 0 for the
 -- targets.
 local function each_margin(input, target, visit)
    assert(input:dim() == 1 or input:dim() == 2, 'vector or matrix expected')

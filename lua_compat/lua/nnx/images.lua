@@ -43,7 +43,7 @@ function UpSampling:__init(...)
    if self.yDim + 1 ~= self.xDim then error('nn.SpatialUpSampling: yDim must be equals to xDim-1', 2) end
 end
 
--- The sizes in which each row and column has a dimension of its repetitions behind it: n of them.
+-- The sizes in which each row and column has a dimension of its repetitions after it: n of them.
 local function repeated_sizes(self, input, rows, columns)
    local sizes = {}
    for d = 1, input:dim() do

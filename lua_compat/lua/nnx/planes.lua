@@ -221,7 +221,7 @@ function ReSamplingEx:__init(...)
    if not self.mode_c then error('SpatialReSampling: mode must be simple | average | bilinear') end
 end
 
--- The weights (places after x before) with which the places of one dimension make the new ones.
+-- The weights (places after x before) with which the positions of one dimension make the new ones.
 local function weights(like, before, after, mode)
    local w = like.new(after, before):zero()
    local stride = after >= before and math.ceil(after / before) or math.floor(before / after)

@@ -102,7 +102,7 @@ function ConfusionMatrix:updateValids()
    self.averageUnionValid = union / n_union
 end
 
--- False rejection and false acceptance rates of each class (-1 where it has no sample), then of those with samples.
+-- False rejection and false acceptance rates of each class (-1 if it has no sample), then of those with samples.
 function ConfusionMatrix:farFrr()
    local n = self.mat:size(1)
    local counts = self.mat:sum(2)

@@ -13,7 +13,7 @@ end
 
 local function made(pattern, flags) return type(pattern) == 'string' and rex.new(pattern, flags) or pattern end
 
--- The first and the last place of a match, and what the groups took: text, or false.
+-- The first and the last position of a match, and what the groups took: text, or false.
 local function search(pattern, text, start)
    local places = { python.pattern_find(text, pattern.text, pattern.flags, start) }
    if not places[1] then return nil end
@@ -74,7 +74,7 @@ function rex.count(text, pattern, flags)
    return count
 end
 
--- The pieces between matches, each with what the groups of the match behind it (or the match) took.
+-- The pieces between matches, each with what the groups of the match after it (or the match) took.
 function rex.split(text, pattern, flags)
    pattern = made(pattern, flags)
    local next_match, place, ended = matches(text, pattern), 1, false

@@ -10,7 +10,7 @@ local function as_batch(t, dimensions)
    return t:contiguous():view(size)
 end
 
--- Input { images, grids }: the images at the places of the grids, (y, x) from -1 to 1; zero outside.
+-- Input { images, grids }: the images at the positions of the grids, (y, x) from -1 to 1; zero outside.
 local Sampler, Module = torch.class('nn.BilinearSamplerBHWD', 'nn.Module')
 
 function Sampler:__init()
@@ -55,7 +55,7 @@ function Grid:__init(height, width)
    self.batchGrid = self.baseGrid:view(1, height, width, 3):clone()
 end
 
--- The places (y, x, 1) of every pixel, once for each matrix.
+-- The positions (y, x, 1) of every pixel, once for each matrix.
 local function places(self, batch)
    if self.batchGrid:size(1) ~= batch then
       self.batchGrid:resize(batch, self.height, self.width, 3)
@@ -94,7 +94,7 @@ function Matrix:__init(useRotation, useScale, useTranslation)
    end
 end
 
--- angle, factor, shift of every row, as columns; 0, 1 and 0 where they are not parameters
+-- angle, factor, shift of every row, as columns; 0, 1 and 0 if they are not parameters
 local function parts(self, parameters)
    local wanted = (self.useRotation and 1 or 0) + (self.useScale and 1 or 0) + (self.useTranslation and 2 or 0)
    if self.fullMode then wanted = 6 end

@@ -176,7 +176,7 @@ function methods:insert(...)
    self[place] = value
 end
 
--- remove([place]): what is behind it moves down.
+-- remove([place]): what is after it moves down.
 function methods:remove(place)
    local inside = contents[self]
    if place == nil and inside.n == 0 then return end

@@ -5,7 +5,7 @@ local ffi = require 'ffi'
 local create, resume, yield, tonumber = coroutine.create, coroutine.resume, coroutine.yield, tonumber
 
 -- Of 8 MB, the usual stack of a thread, what nested calls of string.format take at most (4.1 MB) is left, and some for
--- what the kernels call. Coroutines end sooner: each adds its place to an error's text.
+-- what the kernels call. Coroutines end sooner: each adds its position to an error's text.
 local MOST_FOR_CALLBACKS, MOST_FOR_COROUTINES = 3.4 * 2 ^ 20, 2 ^ 20
 
 -- A coroutine that reads, in LuaJIT's record of itself, where C's stack was when it was resumed.

@@ -3,7 +3,7 @@ local paths = require 'paths'
 
 local datasets = {}
 
--- The path of a file in the first of the places that has it. ``wanted``: what to get where none has; the variable
+-- The path of a file in the first of the positions that has it. ``wanted``: what to get where none has; the variable
 -- NAME_FOLDER of a package `name` is to say where it is.
 function datasets.find(name, file, places, wanted)
    for _, place in ipairs(places) do

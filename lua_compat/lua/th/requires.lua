@@ -5,7 +5,7 @@ local rocks = require 'th.rocks'
 local OURS = debug.getinfo(1, 'S').source:match('^@(.*/)th/requires%.lua$')
 local PLACE = '~/.luarocks/share/lua/5.1'
 
--- The end of a long string or comment that begins at a place; nil where none begins there.
+-- The end of a long string or comment that begins at a position; nil if none begins there.
 local function long_end(text, place)
    local _, last, level = text:find('^%[(=*)%[', place)
    if not last then return end
@@ -13,7 +13,7 @@ local function long_end(text, place)
    return last or #text
 end
 
--- Calls found(argument, place, tried) for each require: its argument, or nil where that is no plain string; ``tried``:
+-- Calls found(argument, place, tried) for each require: its argument, or nil if that is no plain string; ``tried``:
 -- it is called through pcall.
 local function each_require(text, found)
    local place, before = 1, ''
@@ -118,7 +118,7 @@ local function search(script)
    return missing, computed, #files, #names_of(here)
 end
 
--- Shell words that put a package where th looks for it; nil where we do not know it.
+-- Shell words that put a package where th looks for it; nil if we do not know it.
 local function command_for(name)
    local known = rocks.plain[name]
    if not known then return nil end

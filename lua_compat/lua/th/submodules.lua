@@ -31,7 +31,7 @@ local function defines(package_name, t, name)
    return class.getmetatable((CLASSES_OF[package_name] or package_name) .. '.' .. name) ~= nil
 end
 
--- As one of package.loaders: a function that gives the file's value, or nothing where that is no file of ours.
+-- As one of package.loaders: a function that gives the file's value, or nothing if that is no file of ours.
 return function(name)
    local package_name, file = name:match('^(%w+)%.(%w[%w_]*)$')
    if not package_name or not paths.filep(FOLDER .. package_name .. '/init.lua') then return nil end

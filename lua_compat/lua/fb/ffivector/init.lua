@@ -1,5 +1,5 @@
 -- The module fb.ffivector (of fblualib): vectors of C's numbers, of strings, or of any type that ffi knows, that do not
--- burden Lua's memory. Assigning to the place behind the last makes a vector longer.
+-- burden Lua's memory. Assigning to the position after the last makes a vector longer.
 local ffi = require 'ffi'
 local tds = require 'tds'
 

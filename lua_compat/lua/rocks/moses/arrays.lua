@@ -43,7 +43,7 @@ function M.fill(array, value, i, j)
    return array
 end
 
--- The first place whose value fails a test.
+-- The first position whose value fails a test.
 local function first_failing(array, f, ...)
    for place, value in ipairs(array) do
       if not f(place, value, ...) then return place end
@@ -131,7 +131,7 @@ function M.removeRange(array, start, finish)
    return array
 end
 
--- Neighbours for which f gives the same are together in a chunk. The first has number 0, or 1 where f gives false.
+-- Neighbours for which f gives the same are together in a chunk. The first has number 0, or 1 if f gives false.
 function M.chunk(array, f, ...)
    if not objects.isArray(array) then return array end
    local chunks, number, last = {}, 0, nil
@@ -215,7 +215,7 @@ function M.interleave(...) return objects.flatten(M.zip(...)) end
 
 function M.interpose(value, array) return objects.flatten(M.zip(array, M.rep(value, #array - 1))) end
 
--- range(to), range(from, to) or range(from, to, step); empty where there is no step to go.
+-- range(to), range(from, to) or range(from, to, step); empty if there is no step to go.
 function M.range(...)
    local n = #{ ... }
    if n == 0 then return {} end
@@ -262,7 +262,7 @@ function M.sliding(array, n, pad)
    end)
 end
 
--- Each value in turn takes the last place of the first n, and the others are permuted before it, in the array itself.
+-- Each value in turn is the last of the first n, and the others are permuted before it, in the array itself.
 local function yield_permutations(array, n)
    if n == 0 then coroutine.yield(array) end
    for place = 1, n do

@@ -114,7 +114,7 @@ function M.extend(destObj, ...)
    return destObj
 end
 
--- The sorted names of an object's functions; with ``recurseMt`` also those of the table behind it.
+-- The sorted names of an object's functions; with ``recurseMt`` also those of the table after it.
 function M.functions(obj, recurseMt)
    local names = {}
    for name, value in pairs(obj) do

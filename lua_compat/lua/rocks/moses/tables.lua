@@ -31,7 +31,7 @@ function M.at(t, ...)
    return values
 end
 
--- What f gives takes the place of each value; two results are a key and its value.
+-- What f gives replaces each value; two results are a key and its value.
 function M.map(t, f, ...)
    local results = {}
    for key, value in pairs(t) do
@@ -75,7 +75,7 @@ end
 
 function M.countf(t, f, ...) return M.count(map(t, f, ...), true) end
 
--- An iterator that goes through a table n times.
+-- An iterator that visits a table n times.
 function M.cycle(t, n)
    n = n or 1
    if n <= 0 then return function() end end

@@ -11,7 +11,7 @@ local types = require 'torch.core.types'
 local records = memory.records
 local objects, count = {}, 0
 
--- What came from Python, as a tensor on Python's memory; and the place after it among the values.
+-- What came from Python, as a tensor on Python's memory; and the position after it among the values.
 local function tensor_at(values, place)
    local code, handle, address, elements, offset, nd = unpack(values, place, place + 5)
    local T = types[code]

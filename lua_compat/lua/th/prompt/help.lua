@@ -34,7 +34,7 @@ local function about_function(f)
    return table.concat(lines, '\n')
 end
 
--- The value of a dotted name; nil where there is none.
+-- The value of a dotted name; nil if there is none.
 function help.resolve(name)
    local value = _G
    for part in name:gmatch('[^.:]+') do

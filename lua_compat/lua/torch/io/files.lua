@@ -542,7 +542,7 @@ MemoryFile.longSize = longSize
 function MemoryFile:storage() return states[self].owner end
 function MemoryFile:__tostring__() return described(self, 'torch.MemoryFile [status: %s -- mode: %s%s]') end
 
--- Why no functions are made of what is read from a file; nil where they are. What lies in memory is the script's.
+-- Why no functions are made of what is read from a file; nil if they are. What lies in memory is the script's.
 local function why_no_functions(file)
    local state = states[file]
    if not state.name then return nil end

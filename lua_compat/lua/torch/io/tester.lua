@@ -315,7 +315,7 @@ function Tester:_run(tests)
          io.write('Aborting on first error, not all tests have been executed\n')
          break
       end
-      -- Torch7 collects garbage here. A collection goes through all compiled traces, too, which a suite has many of;
+      -- Torch7 collects garbage here. A collection visits all compiled traces, too, which a suite has many of;
       -- the memory of tensors is accounted for where it is allocated (torch/core/collection.lua).
    end
 end

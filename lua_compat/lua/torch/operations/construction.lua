@@ -30,7 +30,7 @@ end
 
 local SIZES_USAGE = '*%sTensor* (LongStorage | dim1 [dim2...])'
 
--- result, sizes... or sizes...: the result's userdata and record, resized; nil where they are neither.
+-- result, sizes... or sizes...: the result's userdata and record, resized; nil if they are neither.
 local function sized_result(T, result, ...)
    local r = records[result]
    local ud, sizes, nd

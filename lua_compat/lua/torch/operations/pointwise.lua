@@ -532,7 +532,7 @@ local function install(T)
    local mt = T.tensor_metatable
    local new = memory.new_tensor
 
-   -- The records of two operands of type T, nil where one is not.
+   -- The records of two operands of type T, nil if one is not.
    local function both(a, b)
       local r, s = records[a], records[b]
       if r and not (r.nd and r.T == T) then r = nil end

@@ -274,7 +274,7 @@ define('random', {
 
 local DRAWN_USAGE = '*%sTensor* [Generator] (LongStorage | dim1 [dim2...])'
 
--- [result,] [generator,] sizes... without the generator, which comes first; nil where there is none.
+-- [result,] [generator,] sizes... without the generator, which comes first; nil if there is none.
 local function without_generator(first, second, ...)
    local g = records[first]
    if g and g.tag == overloads.GENERATOR_TAG then return g, second, ... end

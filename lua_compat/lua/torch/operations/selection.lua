@@ -100,7 +100,7 @@ local function select_masked(r, s, mask) python.masked_select(handle(r), handle(
 local function fill_masked_in_python(r, mask, _, number) python.masked_fill(handle(r), handle(mask), number) end
 local count_wrong = few.reduction('if $x > 1 then result = result + 1 end', true)
 local count_ones = few.reduction('result = result + $x', true)
--- How many ones a mask has, and their places where those are for LuaJIT.
+-- How many ones a mask has, and their positions where those are for LuaJIT.
 local function ones(mask)
    local listed, n = masks.places(mask)
    return n or tonumber(count_ones(mask, mask, 0) or python.sum_all(handle(mask))), listed
@@ -283,7 +283,7 @@ local function check_not_below(t, d)
 end
 
 -- In other dimensions than d an index has the sizes of what it goes along with; on a device it may have smaller ones.
--- first, second: the tensors that the message names; second is nil where the source is a number.
+-- first, second: the tensors that the message names; second is nil if the source is a number.
 local function check_size(k, index, whole, d, first, second)
    local size, other = index[2 * k - 1], whole[2 * k - 1]
    if size > other or size < other and not whole.T.device then

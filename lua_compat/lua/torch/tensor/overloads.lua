@@ -307,7 +307,7 @@ local function shown_of_method(function_variants, method_variants)
    return shown
 end
 
--- Functions that are built when they are first called. There are thousands, which Lua's collector goes through whenever
+-- Functions that are built when they are first called. There are thousands, which Lua's collector visits whenever
 -- a script asks for that: each is one closure over its number, what `build` wants lies in lists, and declarations stay
 -- texts until then.
 -- methods: the declaration of a method, false for a function of torch.

@@ -41,7 +41,7 @@ function changing:remove_value(value)
    return self
 end
 
--- Removes the last element, or the one at a place, and returns it.
+-- Removes the last element, or the one at a position, and returns it.
 function changing:pop(place)
    if not place then place = #self end
    assert_arg(1, place, 'number')
@@ -68,7 +68,7 @@ end
 
 function changing:chop(first, last) return tablex.removevalues(self, first, last) end
 
--- Puts the elements of a list before a place.
+-- Puts the elements of a list before a position.
 function changing:splice(place, list)
    assert_arg(1, place, 'number')
    for i = 1, #list do insert(self, place + i - 1, list[i]) end

@@ -47,7 +47,7 @@ function OrderedMap:set(key, value)
 end
 OrderedMap.__newindex = OrderedMap.set
 
--- Puts a key at a place among the others; without a value, it keeps the one it has.
+-- Puts a key at a position among the others; without a value, it keeps the one it has.
 function OrderedMap:insert(place, key, value)
    if value == nil then
       value = self[key]

@@ -2,7 +2,7 @@
 -- the operation is list.
 local balanced = require 'pl.luabalanced'
 
--- The operation, the place where its output begins, and the place where it all ends.
+-- The operation, the position where its output begins, and the position where it all ends.
 local function operation_of(text)
    local name, start = text:match('^%s*([%a_][%w_]*)%s*%(()')
    if name then

@@ -1,6 +1,6 @@
 -- pl.lexer: streams of tokens. A stream is a function that returns the next token's kind and value; given an argument,
 -- it does something else: a pattern reads up to its match, a list of tokens is put before the rest, any other value
--- asks for the place.
+-- asks for the position.
 local rules = require 'pl.lexer.rules'
 
 local lexer = {}
@@ -38,7 +38,7 @@ function lexer.scan(source, matches, filter, options)
       return '', part
    end
 
-   -- The first rule that matches; nil where none does.
+   -- The first rule that matches; nil if none does.
    local function match()
       for _, rule in ipairs(matches) do
          local found = { text:find(rule[1], place) }

@@ -1,10 +1,10 @@
--- pl.luabalanced: finds where pieces of Lua source end. Each function takes a text and a place, and returns the piece
--- (nil if there is none) and the place after it.
+-- pl.luabalanced: finds where pieces of Lua source end. Each function takes a text and a position, and returns the
+-- piece (nil if there is none) and the position after it.
 local balanced = {}
 
 local CLOSING = { ['('] = ')', ['{'] = '}', ['['] = ']' }
 
--- The place after a string in quotes.
+-- The position after a string in quotes.
 local function after_quoted(text, place)
    local quote = text:sub(place, place)
    place = place + 1
@@ -15,7 +15,7 @@ local function after_quoted(text, place)
    end
 end
 
--- The place after long brackets; nil if there are none.
+-- The position after long brackets; nil if there are none.
 local function after_long(text, place)
    local level = text:match('^%[(=*)%[', place)
    if not level then return nil end
@@ -63,7 +63,7 @@ end
 
 local WORD_OPERATORS = { ['and'] = true, ['or'] = true, ['not'] = true }
 
--- Whether a word at a place begins something new: what is before it, comments left out, ends an expression.
+-- Whether a word at a position begins something new: what is before it, comments left out, ends an expression.
 local function begins_anew(text, start, end_before, last_word)
    local before = text:sub(start, end_before):match('(%S)%s*$')
    if not before then return false end

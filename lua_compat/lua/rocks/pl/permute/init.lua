@@ -4,7 +4,7 @@ local utils = require 'pl.utils'
 
 local permute = {}
 
--- Iterates over the orders of a list, which is changed in place: the last place takes each element in turn. swapped:
+-- Iterates over the orders of a list, which is changed in place: the last position takes each element in turn. swapped:
 -- by place, which one stands there now (0: none yet).
 function permute.order_iter(t)
    utils.assert_arg(1, t, 'table')

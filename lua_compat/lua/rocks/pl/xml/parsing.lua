@@ -20,12 +20,12 @@ local function attributes_of(text, html)
    return attributes
 end
 
--- The place after what comes before the document.
+-- The position after what comes before the document.
 local function after_preface(text)
    return text:match('^%s*<%?[^%?]+%?>%s*()') or text:match('^%s*<!DOCTYPE.->%s*()') or 1
 end
 
--- The place after a comment that looks like a tag whose name and rest are given, and that ends before a place.
+-- The position after a comment that looks like a tag whose name and rest are given, and that ends before a position.
 local function after_comment(text, name, rest, place)
    if name:find('%-%-$') and rest == '' then return place end
    if rest:find('%-%-$') then place = place - 2 end
