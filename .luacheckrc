@@ -10,7 +10,7 @@ ignore = {
 }
 globals = {
    'torch', 'nn', 'nngraph', 'graph', 'image', 'optim', 'paths', 'sys', 'xlua', 'gnuplot', 'dok', 'cutorch', 'cudnn',
-   'nnx', 'inn', 'ccn2', 'unsup', 'hdf5', 'csvigo', 'loadcaffe', 'lmdb', 'cephes', 'randomkit', 'socket', 'signal',
+   'nnx', 'totem', 'inn', 'ccn2', 'unsup', 'hdf5', 'csvigo', 'loadcaffe', 'lmdb', 'cephes', 'randomkit', 'socket', 'signal',
    'tic_modules', 'xerror', 'include', '__threadid',
 }
 exclude_files = { 'tests/golden' }

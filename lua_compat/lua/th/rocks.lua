@@ -12,9 +12,9 @@ rocks[[
    autobw=autobw autograd=autograd basic=basic class=class dataload=dataload dpnn=dpnn
    dp=dp eladtools=eladtools experiments=experiments hash=hash hypero=hypero iterm=iterm inspect=inspect
    json=json4lua dkjson=dkjson logging=lualogging logroll=logroll luaunit=luaunit manifold=manifold
-   middleclass=middleclass nninit=nninit nnlr=nnlr nnquery=nnquery optnet=optnet pprint=pprint
+   middleclass=middleclass nninit=nninit nnlr=nnlr nnquery=nnquery pprint=pprint
    residual=residual rnn=rnn rnnlib=rnnlib serpent=serpent std=stdlib telescope=telescope torchnet=torchnet
-   torchx=torchx totem=totem tunit=tunit underscore=underscore.lua vararg=vararg weight-init=weight-init
+   torchx=torchx tunit=tunit underscore=underscore.lua vararg=vararg weight-init=weight-init
    word2vec=word2vec xtorch=xtorch xttorch=xttorch nnf=nnf dataset=dataset mobdebug=mobdebug tableshape=tableshape]]
 
 for name, package in pairs{ inspect = 'lua-inspect', json = 'lua-json', dkjson = 'lua-dkjson',
@@ -29,11 +29,10 @@ for name, place in pairs{
    decisiontree = 'twitter/torch-decisiontree', distlearn = 'twitter/torch-distlearn',
    dp = 'nicholas-leonard/dp:', dpnn = 'Element-Research/dpnn:', iterm = 'szagoruyko/iterm.torch:',
    middleclass = 'kikito/middleclass:middleclass.lua', nnf = 'fmassa/object-detection.torch',
-   nninit = 'Kaixhin/nninit:nninit.lua', optnet = 'fmassa/optimize-net:', pprint = 'jagt/pprint.lua:pprint.lua',
+   nninit = 'Kaixhin/nninit:nninit.lua', pprint = 'jagt/pprint.lua:pprint.lua',
    rnn = 'Element-Research/rnn:', rnnlib = 'facebookresearch/torch-rnnlib:rnnlib', torchnet = 'torchnet/torchnet:',
-   torchx = 'nicholas-leonard/torchx:', totem = 'deepmind/torch-totem:totem',
-   underscore = 'mirven/underscore.lua:lib/underscore.lua', unsup = 'koraykv/unsup:',
-   wordembedding = 'rotmanmi/word2vec.torch',
+   torchx = 'nicholas-leonard/torchx:', underscore = 'mirven/underscore.lua:lib/underscore.lua',
+   unsup = 'koraykv/unsup:', wordembedding = 'rotmanmi/word2vec.torch',
 } do
    local known = plain[name] or {}
    plain[name], known.repository, known.part = known, place:match('^([^:]*):?(.*)$')

@@ -27,7 +27,7 @@ def test_a_missing_package_is_explained_in_one_line(tmp_path: Path) -> None:
         end
         package.path = package.path .. ';/no/such/place/?.lua'
         says('torchx.x', "module 'torchx.x' not found", 'luarocks install torchx', '/no/such/place')
-        says('totem', 'luarocks install totem')
+        says('nninit', 'luarocks install nninit')
         says('underscore', 'rock underscore.lua')
         says('logging', "Debian's lua-logging")
         says('lapp', "require 'pl.lapp'")

@@ -1,0 +1,2 @@
+-- The table that optnet's files fill.
+return {}
