@@ -42,7 +42,6 @@ REASONS = [
         r"paths\.(execdir|getregistryvalue|require)",
         "concerns Torch7's own installation, Windows or C modules",
     ),
-    (r"dok\..*|browse|help", "the help browser; the prompt has `? name` instead"),
     (
         r"image\.(byte|float|double)\..*",
         "C functions behind the functions of `image`, one set for each element type",

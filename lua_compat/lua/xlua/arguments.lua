@@ -45,25 +45,29 @@ local function ordered_lines(name, parameters)
    return lines
 end
 
+-- What a call looks like: the arguments by name, or in order.
+local function usage_lines(name, parameters)
+   if parameters[1] and parameters[1].tabled then parameters = parameters[1].tabled end
+   local lines = parameters[1] and parameters[1].arg and named_lines(name, parameters)
+      or ordered_lines(name, parameters)
+   return table.concat(lines, '\n')
+end
+
 -- The help of a function: its arguments are {arg=, type=, help=, req=, default=, defaulta=}, or {type=, help=, req=}
 -- in order; or one table with the list as its field `tabled`.
 function xlua.usage(name, description, example, ...)
    local c = sys.COLORS
-   local parameters = { ... }
-   if parameters[1] and parameters[1].tabled then parameters = parameters[1].tabled end
-   local lines = parameters[1] and parameters[1].arg and named_lines(name, parameters)
-      or ordered_lines(name, parameters)
    local parts = { RULE, c.Magenta .. name .. c.none }
    if description then parts[#parts + 1] = '\n' .. description end
    parts[#parts + 1] = '\n' .. c.blue .. '> ' .. c.none .. 'usage:'
-   parts[#parts + 1] = c.cyan .. table.concat(lines, '\n') .. '\n' .. c.none
+   parts[#parts + 1] = c.cyan .. usage_lines(name, { ... }) .. '\n' .. c.none
    if example then parts[#parts + 1] = c.cyan .. example .. c.none end
    parts[#parts + 1] = RULE
    return table.concat(parts, '\n')
 end
 
 -- The text is made only when it is printed, because it is only needed for errors.
-local function usage_of(name, description, parameters)
+local function usage_of(usage, name, description, parameters)
    return setmetatable({}, { __tostring = function()
       local example
       local first, second = parameters[1], parameters[2]
@@ -71,7 +75,7 @@ local function usage_of(name, description, parameters)
          example = ('%s{%s=%s, %s=%s}\n%s(%s, ...)'):format(name, second.arg, second.type, first.arg, first.type,
             name, first.type)
       end
-      return xlua.usage(name, description, example, { tabled = parameters })
+      return usage(name, description, example, { tabled = parameters })
    end })
 end
 
@@ -80,43 +84,45 @@ local function by_name(arguments)
    return #arguments == 1 and type(only) == 'table' and #only == 0 and not torch.typename(only)
 end
 
--- The arguments by name and in order, defaults filled in: a table, then each value.
-local function collect(arguments, name, description, ...)
-   local parameters = { ... }
-   if #parameters > MOST then
-      xlua.error(('<xlua.unpack> more than %d arguments'):format(MOST))
-   end
-   local usage = usage_of(name, description, parameters)
+-- The arguments by name and in order, defaults filled in: a table, then `count` values. usage(name, description,
+-- example, parameters) makes the help that is printed where a required one is missing; fail() raises the error.
+local function collect(usage, fail, count, arguments, name, description, parameters)
+   local help = usage_of(usage, name, description, parameters)
    local given = arguments[1]
    if not by_name(arguments) then
       given = {}
       for i, p in ipairs(parameters) do given[p.arg] = arguments[i] end
    end
-   local values = { usage = usage }
+   local values = { usage = help }
    for i, p in ipairs(parameters) do
       local value = given[p.arg]
       if value == nil then
          if p.req then
             print(sys.COLORS.Red .. 'missing argument: ' .. p.arg .. sys.COLORS.none)
-            print(usage)
-            xlua.error('error')
+            print(help)
+            fail()
          end
          value = p.default
          if value == nil and p.defaulta then value = values[p.defaulta] end
       end
       values[i], values[p.arg] = value, value
    end
-   return values, unpack(values, 1, MOST) -- as many values as Torch7 returns, whose scripts may count them
+   return values, unpack(values, 1, count)
 end
+
+local function fail() xlua.error('error') end
 
 -- A function's arguments, given in order or as one table by name: a table of them, then each in order. Prints the
 -- usage and raises an error if a required one is missing, or if there are none.
 function xlua.unpack(arguments, name, description, ...)
+   local parameters = { ... }
+   if #parameters > MOST then xlua.error(('<xlua.unpack> more than %d arguments'):format(MOST)) end
    if #arguments == 0 then
-      print(usage_of(name, description, { ... }))
-      xlua.error('error')
+      print(usage_of(xlua.usage, name, description, parameters))
+      fail()
    end
-   return collect(arguments, name, description, ...)
+   -- as many values as Torch7 returns, whose scripts may count them
+   return collect(xlua.usage, fail, MOST, arguments, name, description, parameters)
 end
 
 -- The same, the arguments put into the fields of an object.
@@ -139,4 +145,4 @@ function xlua.usage_module(module, name, description)
    return text
 end
 
-return { collect = collect }
+return { collect = collect, usage_lines = usage_lines, usage_of = usage_of }

@@ -1,0 +1,1 @@
+"""Markdown for the Lua packages sundown and dok, as Sundown printed it."""

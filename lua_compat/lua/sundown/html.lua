@@ -1,0 +1,2 @@
+-- sundown.html: Markdown as HTML.
+return { render = require('th.python').functions.markdown_as_html }
