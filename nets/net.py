@@ -1,8 +1,8 @@
 """The facts about a net that are known before it is built."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import torch
@@ -12,6 +12,45 @@ IMAGENET = (3, 224, 224)
 SOUMITH = "soumith/convnet-benchmarks"
 DEEPMARK = "DeepMark/deepmark"
 GLUON = "MXNet gluon model zoo"
+
+
+@dataclass(frozen=True)
+class Input:
+    """One of several inputs of a net, under the name that its forward has for it.
+
+    ``shape``: of the whole input, samples first. ``kind``: a number format, or how many different whole
+    numbers there are (0 and up), as text; '' for what the net takes.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    kind: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name} {'x'.join(map(str, self.shape))}"
+
+    def of(self, samples: int) -> "Input":
+        """Returns the input of so many samples."""
+        return replace(self, shape=(samples, *self.shape[1:]))
+
+
+InputSize = tuple[int, ...] | tuple[Input, ...]  # of one sample, or several inputs
+
+
+def size_of(content: Any) -> InputSize | None:
+    """Returns an input size from plain JSON values: numbers, or an object for each of several inputs."""
+    if content is None:
+        return None
+    return tuple(
+        Input(one["name"], tuple(one["shape"]), one["kind"]) if isinstance(one, dict) else one
+        for one in content
+    )
+
+
+def size_text(size: InputSize) -> str:
+    """Returns a size as people write it: 3x224x224, or ids 2x128, mask 2x128."""
+    parts = [str(part) for part in size]
+    return ", ".join(parts) if isinstance(size[0], Input) else "x".join(parts)
 
 
 @dataclass(frozen=True)
@@ -30,6 +69,7 @@ class Net:
         False  # Torch7's convnet benchmarks of 2012-2017 ran it: its kernels are theirs by default
     )
     own_parameters: bool = False  # its definition gives it parameters to keep (a file's, or its author's)
+    inputs: tuple[Input, ...] = ()  # where it takes several, in one dict; input_size is then the first one's
 
     def define(self) -> "nn.Module":
         """Returns the module as its definition makes it, with whatever parameters the current device

@@ -30,16 +30,16 @@ FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT = PHASES = ("updateOutput", "updateGrad
 class Phases(Protocol):
     """The phases that a benchmark times: any engine that computes the three phases of one module."""
 
-    def updateOutput(self, input: Tensor) -> Any:
-        """Returns the module's output for ``input``: a tensor or a table of them."""
+    def updateOutput(self, input: Any) -> Any:
+        """Returns the module's output for ``input``; either is a tensor or a table of them."""
 
-    def updateGradInput(self, input: Tensor, gradOutput: Any) -> Tensor:
+    def updateGradInput(self, input: Any, gradOutput: Any) -> Any:
         """Returns the gradient of ``input`` alone. updateOutput has been called with this ``input``.
 
         Token ids (an input of whole numbers) have no gradient: zeros, as from Torch7's LookupTable.
         """
 
-    def accGradParameters(self, input: Tensor, gradOutput: Any) -> None:
+    def accGradParameters(self, input: Any, gradOutput: Any) -> None:
         """Adds every parameter's gradient to its ``.grad``. updateGradInput has been called before."""
 
     def zeroGradParameters(self) -> None:
@@ -71,8 +71,8 @@ class AutogradPhases:
         self.module = module
         self._calls: list[Call] = []
         self._gradients: list[tuple[Tensor | None, ...]] | None = None
-        self._input: Tensor | None = None
-        self._graph_input: Tensor | None = None
+        self._input: Any = None
+        self._graph_input: Any = None
         self._graph_output: Any = None
         whole = needs_whole_backward(module)
         # Parameters whose gradients updateGradInput computes as well, and these gradients in their order.
@@ -105,12 +105,12 @@ class AutogradPhases:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def updateOutput(self, input: Tensor) -> Any:
+    def updateOutput(self, input: Any) -> Any:
         self._calls.clear()
         self._gradients = None
         self._graph_output = None  # frees the last graph before the next one is made
         self._input = input
-        self._graph_input = input.detach().requires_grad_(input.is_floating_point())
+        self._graph_input = tree_map(_as_leaf, input)
         with torch.enable_grad():
             self._graph_output = self.module(self._graph_input)
         if not self._reads_known:
@@ -121,11 +121,11 @@ class AutogradPhases:
             self._calls[:] = [(unit, edges, unit.without(saved, apart)) for unit, edges, saved in self._calls]
         return tree_map(_detached, self._graph_output)
 
-    def updateGradInput(self, input: Tensor, gradOutput: Any) -> Tensor:
+    def updateGradInput(self, input: Any, gradOutput: Any) -> Any:
         if self._graph_output is None or self._graph_input is None or input is not self._input:
             raise RuntimeError("updateGradInput needs updateOutput of the same input first")
-        wanted: list[Any] = [self._graph_input] if self._graph_input.requires_grad else []
-        inputs = len(wanted)
+        leaves, structure = tree_flatten(self._graph_input)
+        wanted: list[Any] = [leaf for leaf in leaves if leaf.requires_grad]
         apart = [parameter for parameter in self._wanted if parameter.requires_grad]
         wanted += apart
         for _, edges, _ in self._calls:
@@ -134,12 +134,14 @@ class AutogradPhases:
         gradients = iter(
             torch.autograd.grad(outputs, wanted, grad_outputs, retain_graph=True, allow_unused=True)
         )
-        gradInput = next(gradients) if inputs else None
+        gradInput = [next(gradients) if leaf.requires_grad else None for leaf in leaves]
         self._kept = list(zip(apart, itertools.islice(gradients, len(apart)), strict=True))
         self._gradients = [tuple(itertools.islice(gradients, len(edges))) for _, edges, _ in self._calls]
-        return torch.zeros_like(input) if gradInput is None else gradInput
+        pairs = zip(leaves, gradInput, strict=True)
+        filled = [torch.zeros_like(leaf) if gradient is None else gradient for leaf, gradient in pairs]
+        return tree_unflatten(filled, structure)
 
-    def accGradParameters(self, input: Tensor, gradOutput: Any) -> None:
+    def accGradParameters(self, input: Any, gradOutput: Any) -> None:
         if input is not self._input or self._gradients is None:
             raise RuntimeError("accGradParameters needs updateGradInput of the same input first")
         self._frozen.check()
@@ -426,6 +428,11 @@ def _parametrised(module: nn.Module) -> Iterator[nn.Module]:
             yield from walk(child)
 
     return walk(module)
+
+
+def _as_leaf(input: Tensor) -> Tensor:
+    """Returns a tensor as one that a new graph begins with."""
+    return input.detach().requires_grad_(input.is_floating_point())
 
 
 def _detached(leaf: Any) -> Any:

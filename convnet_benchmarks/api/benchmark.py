@@ -1,51 +1,90 @@
 """Measures a module of the caller's."""
 
 import copy
+import sys
+import tempfile
 import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks import environment
 from convnet_benchmarks.api.results import Results
+from convnet_benchmarks.child_process import call
 from convnet_benchmarks.errors import UserError, unknown
-from convnet_benchmarks.nets.net import Net
+from convnet_benchmarks.nets.net import Input, Net
+from convnet_benchmarks.points.between_processes import merged
 from convnet_benchmarks.points.fields import is_finite, is_whole
 from convnet_benchmarks.points.measure import Outcome, figures, record_of
 from convnet_benchmarks.points.point import MODES, OK, Point
 from convnet_benchmarks.points.workload import PointWorkload
 from convnet_benchmarks.timing.loops import Settling, device_clock
+from convnet_benchmarks.workload.author_errors import described, without_tensors
 from convnet_benchmarks.workload.backends import BACKENDS, UnsupportedError
-from convnet_benchmarks.workload.check_runs import check_runs
-from convnet_benchmarks.workload.devices import DTYPES
+from convnet_benchmarks.workload.devices import DTYPES, open_device
 from convnet_benchmarks.workload.kernels import open_inference, open_training, phase_steps
 from convnet_benchmarks.workload.nets import an
+from convnet_benchmarks.workload.own_inputs import check_runs, own_batch
 from convnet_benchmarks.workload.ran import ran_on
+from convnet_benchmarks.workload.tensors import tensors_in
 
 if TYPE_CHECKING:
     import torch
-    from torch import nn
+    from torch import Tensor, nn
+
+    OneInput = Sequence[int] | Tensor
+    Given = OneInput | Sequence[Tensor] | Mapping[str, OneInput]
+
+_SEED = 1
+_ACCEPTED = (
+    "accepted: a tensor, or sizes such as (64, 3, 224, 224); of several inputs a tuple of tensors, "
+    "or a dict of tensors or sizes"
+)
+
+
+@dataclass(frozen=True)
+class _How:
+    """The way to measure, as ``benchmark`` was asked. ``device``: a name, or '' for the module's."""
+
+    mode: str
+    backend: str
+    seconds: float
+    cold_cache: bool
+    name: str
+    threads: int | None
 
 
 def benchmark(
     module: "nn.Module",
-    input: "Sequence[int] | torch.Tensor",
+    input: "Given",
     *,
     mode: str = "inference",
     backend: str = "stock",
+    dtype: "str | torch.dtype | None" = None,
+    device: "str | torch.device | None" = None,
+    threads: int | None = None,
+    processes: int = 1,
+    batch_sizes: Sequence[int] | None = None,
     seconds: float = 10.0,
     cold_cache: bool = False,
     name: str = "",
+    label: str = "",
 ) -> Results:
     """Measures ``module`` on ``input``: a batch, or the shape of one, first the number of samples.
 
+    Several inputs are a tuple of tensors, passed in order, or a dict of tensors or sizes, passed by name.
     ``mode``: "inference", or "training", which also measures updateOutput, updateGradInput and
     accGradParameters. ``backend``: a name that ``convnet-benchmarks backends --help`` lists, such as "auto".
+    ``dtype``, ``device``, ``threads``: what it runs in, on and with; by default the module's own, and
+    PyTorch's. ``processes``: how many new processes measure, one after the other; figures are then medians of
+    theirs. ``batch_sizes``: each is measured, in place of the input's number of samples.
     ``seconds``: how long each figure is sampled at most; less where its median is known to 1 % before.
     ``cold_cache``: the last-level cache is emptied before each timed pass.
-    ``name``: what the results call the net; by default the module's class.
+    ``name``: what the results call the net; by default the module's class. ``label``: kept in the results.
 
-    A copy of the module runs, on its device and in its number format: parameters, gradients, running
-    statistics and mode of the module stay as they are. Raises UserError for what cannot be measured.
+    A copy of the module runs: parameters, gradients, running statistics and mode of the module stay as they
+    are. Raises UserError for what cannot be measured.
     """
     import torch
 
@@ -59,58 +98,222 @@ def benchmark(
         raise UserError(f"benchmark: {unknown('backend', str(backend), BACKENDS)}")
     if not is_finite(seconds) or seconds <= 0:
         raise UserError(f"benchmark: seconds is {seconds!r}; accepted: a number above 0")
-    if not isinstance(name, str):
-        raise UserError(f"benchmark: name is {name!r}; accepted: a text")
-    begin = time.perf_counter()
-    batch = _batch(module, input)
-    dtype = str(batch.dtype).removeprefix("torch.")
-    kernels, device = BACKENDS[backend], batch.device
-    if why := kernels.why_not_on(device.type):
+    for argument, text in (("name", name), ("label", label)):
+        if not isinstance(text, str):
+            raise UserError(f"benchmark: {argument} is {text!r}; accepted: a text")
+    for argument, number in (("threads", threads), ("processes", processes)):
+        if not is_whole(number) and not (argument == "threads" and number is None):
+            raise UserError(f"benchmark: {argument} is {number!r}; accepted: a whole number from 1 up")
+    own, like = _moved(module, dtype, device)
+    if why := BACKENDS[backend].why_not_on(like.device.type):
         raise UserError(f"benchmark: {why}")
-    own = copy.deepcopy(module).train(mode == "training")
-    net = Net(name or type(module).__name__, lambda: own, tuple(batch.shape[1:]), "", own_parameters=True)
-    check_runs(net, own, batch, "benchmark")
-    point = Point(
-        net=net.name,
-        batch_size=len(batch),
-        device=str(device),
-        dtype=dtype if dtype in DTYPES else "float32",
-        backend=backend,
-        mode=mode,
-        threads=torch.get_num_threads(),
-        input_size=net.input_size,
-        cold_cache=cold_cache,
-    )
-    settling = Settling(most_seconds=seconds, least_seconds=min(0.5, seconds))
-    try:
-        opener = open_training if mode == "training" else open_inference
-        with opener(kernels, own, batch) as opened:
-            phases = phase_steps(opened.phases, batch) if mode == "training" and opened.phases else {}
-            ran = ran_on(net, tuple(batch.shape), backend, dtype, device, cold_cache=cold_cache)
-            clock = device_clock(device, cold_cache=cold_cache)
-            workload = PointWorkload(own, batch, device, clock, opened.infer, phases, opened.engine, ran)
-            found = figures(workload, settling)
-    except UnsupportedError as error:
-        raise UserError(f"benchmark: {error}") from None
-    about = {"kind": "point", "machine": environment.machine(str(device))}
-    return Results.of_records([about | record_of(point, Outcome(OK, "", found), begin)])
+    how = _How(mode, backend, float(seconds), bool(cold_cache), name or type(module).__name__, threads)
+    several = isinstance(input, Mapping) or _are_tensors(input)
+    if several:
+        from convnet_benchmarks.nets.several_inputs import SeveralInputs
+
+        own = SeveralInputs(own)
+    own.train(mode == "training")
+    records = []
+    for samples in _samples(batch_sizes):
+        batch = _batch(own, how.name, input, samples, like, cast=dtype is not None)
+        about = {"label": label} if label else {}
+        records.append(about | _measured(own, batch, how, processes))
+    return Results.of_records(records)
 
 
-def _batch(module: "nn.Module", input: "Sequence[int] | torch.Tensor") -> "torch.Tensor":
-    """Returns the batch itself, or one of normal numbers on the module's device in its number format."""
+def _moved(
+    module: "nn.Module", dtype: "str | torch.dtype | None", device: "str | torch.device | None"
+) -> "tuple[nn.Module, Tensor]":
+    """Returns a copy of the module in ``dtype`` on ``device``, and a number of the kind it computes with."""
     import torch
 
-    if isinstance(input, torch.Tensor):
-        batch = input.detach()
-    else:
-        shape = tuple(input) if isinstance(input, (list, tuple)) else ()
-        if len(shape) < 2 or not all(is_whole(size) for size in shape):
-            raise UserError(
-                f"benchmark: input is {input!r}; accepted: a tensor, or sizes such as (64, 3, 224, 224)"
-            )
-        like = next((p for p in module.parameters() if p.is_floating_point()), torch.empty(0))
-        generator = torch.Generator().manual_seed(2)
-        batch = torch.randn(shape, generator=generator).to(like.device, like.dtype)
-    if batch.dim() < 2:
-        raise UserError("benchmark: input has one dimension; accepted: a batch, samples along the first")
+    own = copy.deepcopy(module)
+    if dtype is not None:
+        text = str(dtype).removeprefix("torch.")
+        if text not in DTYPES:
+            raise UserError(f"benchmark: {unknown('number format', text, DTYPES)}")
+        own = own.to(getattr(torch, text))
+    if device is not None:
+        try:
+            own = own.to(open_device(str(device)))
+        except UserError as error:
+            raise UserError(f"benchmark: {error}") from None
+    found = next((one for one in own.parameters() if one.is_floating_point()), None)
+    if found is not None:
+        return own, torch.empty(0, dtype=found.dtype, device=found.device)
+    kind = getattr(torch, str(dtype).removeprefix("torch.")) if dtype is not None else torch.float32
+    return own, torch.empty(0, dtype=kind, device=str(device) if device is not None else "cpu")
+
+
+def _samples(batch_sizes: Sequence[int] | None) -> list[int | None]:
+    if batch_sizes is None:
+        return [None]
+    given = list(batch_sizes) if isinstance(batch_sizes, (list, tuple, range)) else []
+    if not given or not all(is_whole(size) for size in given):
+        raise UserError(
+            f"benchmark: batch_sizes is {batch_sizes!r}; accepted: a list of whole numbers from 1"
+        )
+    return list(given)
+
+
+def _are_tensors(input: object) -> bool:
+    import torch
+
+    return isinstance(input, (list, tuple)) and any(isinstance(one, torch.Tensor) for one in input)
+
+
+def _are_sizes(input: object) -> bool:
+    return isinstance(input, (list, tuple)) and len(input) > 0 and all(is_whole(size) for size in input)
+
+
+def _batch(
+    module: "nn.Module", name: str, input: Any, samples: int | None, like: "Tensor", *, cast: bool
+) -> Any:
+    """Returns what the module is measured on: ``samples`` of ``input``, or as many as it has.
+
+    ``cast``: tensors of floating-point numbers become those of ``like``.
+    """
+    import torch
+
+    if isinstance(input, Mapping):
+        if not input or not all(isinstance(one, torch.Tensor) or _are_sizes(one) for one in input.values()):
+            raise UserError(f"benchmark: input is {_shown(input)}; {_ACCEPTED}")
+        drawn = [Input(str(key), tuple(one)) for key, one in input.items() if _are_sizes(one)]
+        if len(drawn) not in (0, len(input)):
+            raise UserError("benchmark: input has tensors and sizes; accepted: a dict of one of the two")
+        if drawn:
+            return _drawn(module, name, drawn, drawn[0].shape[1:], samples or drawn[0].shape[0], like)
+    elif _are_tensors(input):
+        if not all(isinstance(one, torch.Tensor) for one in input):
+            raise UserError(f"benchmark: input is {_shown(input)}; {_ACCEPTED}")
+    elif not isinstance(input, torch.Tensor):
+        if not _are_sizes(input) or len(input) < 2:
+            raise UserError(f"benchmark: input is {_shown(input)}; {_ACCEPTED}")
+        return _drawn(module, name, [], tuple(input[1:]), samples or input[0], like)
+    return _checked(module, name, _of_tensors(input, samples, like, cast))
+
+
+def _drawn(
+    module: "nn.Module",
+    name: str,
+    inputs: Sequence[Input],
+    sample: tuple[int, ...],
+    samples: int,
+    like: "Tensor",
+) -> Any:
+    net = Net(name, lambda: module, sample, "", own_parameters=True, inputs=tuple(inputs))
+    return own_batch(net, module, samples, _SEED, like.device, like.dtype, "benchmark")
+
+
+def _of_tensors(input: Any, samples: int | None, like: "Tensor", cast: bool) -> Any:
+    """Returns the tensors of ``input`` on the module's device, repeated or cut to ``samples``."""
+    import torch
+    from torch.utils._pytree import tree_map
+
+    def taken(one: "Tensor") -> "Tensor":
+        if one.dim() < (1 if one is not input else 2):
+            raise UserError("benchmark: input has one dimension; accepted: a batch, samples along the first")
+        one = one.detach().to(like.device)
+        if cast and one.is_floating_point():
+            one = one.to(like.dtype)
+        return one if samples is None else one[torch.arange(samples, device=one.device) % len(one)]
+
+    return tree_map(taken, dict(input) if isinstance(input, Mapping) else input)
+
+
+def _checked(module: "nn.Module", name: str, batch: Any) -> Any:
+    check_runs(Net(name, lambda: module, (1,), "", own_parameters=True), module, batch, "benchmark")
     return batch
+
+
+def _shown(input: object) -> str:
+    """Returns a wrong input for a message, without the numbers of a tensor."""
+    return without_tensors(" ".join(repr(input).split()))[:100]
+
+
+def _measured(module: "nn.Module", batch: Any, how: _How, processes: int) -> dict[str, Any]:
+    """Returns the record of the module on ``batch``, measured here or in new processes."""
+    if processes == 1:
+        return _record(module, batch, how)
+    import torch
+
+    record: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "module.pt")
+        try:
+            torch.save((module, batch), file)
+        except Exception as error:  # whatever the pickling of the author's class raises
+            raise UserError(f"benchmark: processes={processes}: {described(error)}") from None
+        request = {"file": str(file), "path": sys.path, "how": asdict(how)}
+        for _ in range(processes):
+            new = call(f"{__name__}:measure_file", request)
+            record = merged(record, new) if record else new
+    return record
+
+
+def measure_file(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the record of the module in the file of a ``request`` of another process."""
+    import torch
+
+    sys.path[:] = [*sys.path, *(one for one in request["path"] if one not in sys.path)]
+    try:
+        module, batch = torch.load(request["file"], weights_only=False)
+    except (AttributeError, ImportError) as error:
+        accepted = "accepted: a module whose class another process can import"
+        raise UserError(f"benchmark: processes: {described(error)}; {accepted}") from None
+    return _record(module, batch, _How(**request["how"]))
+
+
+def _record(module: "nn.Module", batch: Any, how: _How) -> dict[str, Any]:
+    """Returns what a file of points keeps of the module on ``batch``."""
+    import torch
+
+    begin, threads = time.perf_counter(), torch.get_num_threads()
+    if how.threads is not None:
+        torch.set_num_threads(how.threads)
+    try:
+        return _figures(module, batch, how, begin)
+    except UnsupportedError as error:
+        raise UserError(f"benchmark: {error}") from None
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _figures(module: "nn.Module", batch: Any, how: _How, begin: float) -> dict[str, Any]:
+    import torch
+
+    first = tensors_in(batch)[0]
+    device, backend, training = first.device, BACKENDS[how.backend], how.mode == "training"
+    floats = next((one for one in [*module.parameters(), first] if one.is_floating_point()), None)
+    dtype = str(torch.float32 if floats is None else floats.dtype).removeprefix("torch.")
+    net = Net(how.name, lambda: module, tuple(first.shape[1:]), "", own_parameters=True)
+    point = Point(
+        net=net.name,
+        batch_size=len(first),
+        device=str(device),
+        dtype=dtype if dtype in DTYPES else "float32",
+        backend=how.backend,
+        mode=how.mode,
+        threads=torch.get_num_threads(),
+        input_size=net.input_size if batch is first else _inputs(batch),
+        cold_cache=how.cold_cache,
+    )
+    settling = Settling(most_seconds=how.seconds, least_seconds=min(0.5, how.seconds))
+    opener = open_training if training else open_inference
+    with opener(backend, module, batch) as opened:
+        phases = phase_steps(opened.phases, batch) if training and opened.phases else {}
+        ran = ran_on(net, batch, how.backend, dtype, device, cold_cache=how.cold_cache)
+        clock = device_clock(device, cold_cache=how.cold_cache)
+        workload = PointWorkload(module, batch, device, clock, opened.infer, phases, opened.engine, ran)
+        found = figures(workload, settling)
+    about = {"kind": "point", "machine": environment.machine(str(device))}
+    return about | record_of(point, Outcome(OK, "", found), begin)
+
+
+def _inputs(batch: Any) -> tuple[Input, ...]:
+    """Returns several inputs as a point describes them; those of a tuple are named by their places."""
+    named = batch.items() if isinstance(batch, dict) else enumerate(batch)
+    return tuple(
+        Input(str(name), tuple(one.shape), str(one.dtype).removeprefix("torch.")) for name, one in named
+    )

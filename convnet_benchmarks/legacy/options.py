@@ -14,6 +14,7 @@ from typing import Annotated, Any, ClassVar, TypeVar
 from argparse_dataclass import ArgumentParser
 
 from convnet_benchmarks.errors import UserError, unknown
+from convnet_benchmarks.nets.net import InputSize
 from convnet_benchmarks.options.parser import OneLineParser, ShowVersion
 from convnet_benchmarks.options.types import input_size, natural, positive, seconds, seed, thread_count
 from convnet_benchmarks.workload.backends import GPU_BACKENDS, LEGACY_BACKENDS
@@ -155,11 +156,12 @@ class LegacyOptions:
         legacy=False,
         metavar="NAME",
     )
-    input_size: tuple[int, ...] | None = _option(
+    input_size: InputSize | None = _option(
         "input-size",
         None,
         input_size,
-        "size of one input, as -z, -x and -y together; a net from outside needs it [the net's own]",
+        "size of one sample, as -z, -x and -y together; several inputs by name, samples first: "
+        "ids:2x128 mask:2x128; a net from outside needs it [the net's own]",
         legacy=False,
         metavar="ZxXxY",
     )
@@ -323,6 +325,9 @@ def canonical(options_class: type[LegacyOptions], arguments: Sequence[str]) -> l
             value = "false"
         elif not equals:
             value = _following_value(typed, option, rest)
+        if option.name == "input_size":
+            while rest and ":" in rest[0] and not rest[0].startswith("-"):
+                value += f" {rest.pop(0)}"  # several inputs, not quoted
         _check(typed, option, value)
         result.append(f"{option.metadata['args'][0]}={value}")
     return result

@@ -1,9 +1,10 @@
 """Batches that do not fit into memory, and the size to try instead."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks.errors import OutOfDeviceMemoryError
 from convnet_benchmarks.legacy.request import Request
+from convnet_benchmarks.workload.inputs import batch_for
 from convnet_benchmarks.workload.kernels import open_training, phase_steps
 from convnet_benchmarks.workload.nets import by
 
@@ -39,9 +40,9 @@ def largest_batch_to_try(request: Request, module: "nn.Module") -> int:
     peaks: list[int] = []
     for batch in (1, 2):
         if not _runs(request, module, batch):
-            return min(len(peaks), request.options.batch_size - 1)
+            return min(len(peaks), request.samples - 1)
         peaks.append(torch.cuda.max_memory_allocated(device))
-    batch = min(fitting_batch(peaks[0], peaks[1], int(capacity * _USABLE)), request.options.batch_size - 1)
+    batch = min(fitting_batch(peaks[0], peaks[1], int(capacity * _USABLE)), request.samples - 1)
     # Another process may find a little less than this one: some is kept from the trial.
     reserve = torch.empty(int(capacity * (1 - _USABLE)), dtype=torch.uint8, device=device)
     while batch > 2 and not _runs(request, module, batch):
@@ -74,7 +75,9 @@ def _runs(request: Request, module: "nn.Module", batch: int) -> bool:
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats(parameter.device)
     try:
-        input = torch.zeros((batch, *request.sample), dtype=dtype, device=parameter.device)
+        input: Any = torch.zeros((batch, *request.sample), dtype=dtype, device=parameter.device)
+        if request.net.own_parameters:
+            input = batch_for(request.net, module, batch, 1, parameter.device, parameter.dtype)
         with open_training(request.backend, module, input, tuning_seconds=0) as opened:
             assert opened.phases is not None
             for step in phase_steps(opened.phases, input).values():

@@ -18,7 +18,8 @@ from convnet_benchmarks.workload.ran import batch_size
 class Request:
     """The options, and the net, the kernels and the input that they name.
 
-    ``input_shape``: batch (when 4-D), planes, height, width; or batch and what else the net takes.
+    ``input_shape``: batch (when 4-D), planes, height, width; or batch and what else the net takes; of several
+    inputs the first one's.
     """
 
     options: Any  # of the script's own class
@@ -41,10 +42,10 @@ class Request:
         """Returns what a user may not expect of the options, for stderr."""
         options, net, notes = self.options, self.net, []
         if backends.takes_stock(options):
-            notes.append(
-                "PyTorch's own kernels (stock) run this net; --backend auto would time the engine's for each "
-                "layer and phase, and keep the fastest"
-            )
+            auto = "time the engine's for each layer and phase, and keep the fastest"
+            if net.inputs:
+                auto = "refuse it: the engine takes nets of one input"
+            notes.append(f"PyTorch's own kernels (stock) run this net; --backend auto would {auto}")
         if net.tokens:
             notes.append(
                 f"{net.name} takes token ids: updateGradInput stops at the embedding, gradInput is 0"
@@ -94,4 +95,7 @@ def _input_shape(options: LegacyOptions, net: Net) -> tuple[int, ...]:
         batched = options.batch_size > 1 or not net.unbatched
     elif not batched and not net.unbatched:
         raise UserError(f"option -4d_tensor false: {net.name} takes batches only; omit the option")
-    return (options.batch_size, *sample) if batched else sample
+    samples = options.batch_size
+    if net.inputs and samples == 1:
+        samples = net.inputs[0].shape[0]
+    return (samples, *sample) if batched else sample

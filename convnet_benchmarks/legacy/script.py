@@ -18,6 +18,7 @@ from convnet_benchmarks.legacy.request import Request, resolve
 from convnet_benchmarks.legacy.run import LegacyRun
 from convnet_benchmarks.legacy.torchrun import join, started_by_torchrun
 from convnet_benchmarks.legacy.workload import Workload, prepare
+from convnet_benchmarks.nets.net import size_of
 from convnet_benchmarks.progress import Progress
 from convnet_benchmarks.timing.loops import device_clock
 from convnet_benchmarks.workload.author_errors import author_error
@@ -72,8 +73,7 @@ def run_once(script: Script, values: dict[str, Any]) -> dict[str, Any]:
 
     ``values``: of the options.
     """
-    size = values["input_size"]
-    options = script.options_class(**{**values, "input_size": None if size is None else tuple(size)})
+    options = script.options_class(**{**values, "input_size": size_of(values["input_size"])})
     answers = []
 
     def keep(run: LegacyRun, status: str) -> None:
@@ -131,6 +131,9 @@ def _run(script: Script, request: Request, report: Callable[[LegacyRun, str], No
             progress.clear()
             status = "interrupted"
             raise
+        except UserError:
+            progress.clear()
+            raise
         except Exception as error:
             progress.clear()
             if not is_out_of_memory(error):
@@ -152,7 +155,7 @@ def _run(script: Script, request: Request, report: Callable[[LegacyRun, str], No
 
 def _too_large(request: Request, workload: Workload | None) -> OutOfDeviceMemoryError:
     """Returns the error for a batch that did not fit, with the one to try. Frees the workload's input."""
-    largest = request.options.batch_size // 2  # a CPU does not count its memory
+    largest = request.samples // 2  # a CPU does not count its memory
     if workload is not None and workload.device.type == "cuda":
         del workload.input
         largest = largest_batch_to_try(request, workload.module)

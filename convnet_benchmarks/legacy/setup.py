@@ -15,6 +15,7 @@ from convnet_benchmarks.legacy.options import (
     parse,
 )
 from convnet_benchmarks.nets import registry
+from convnet_benchmarks.nets.net import Input
 from convnet_benchmarks.workload.ran import Ran
 
 
@@ -136,7 +137,9 @@ def _input(net: str, sizes: Sequence[Any]) -> str:
             sizes = [size or its_own for size, its_own in zip(sizes, own, strict=True)]
             if list(sizes) == list(own):
                 return ""
-    return "x".join(str(size or "-") for size in sizes) if any(sizes) else ""
+    if not any(sizes):
+        return ""
+    return (", " if isinstance(sizes[0], Input) else "x").join(str(size or "-") for size in sizes)
 
 
 def of_result(kind: str, document: Mapping[str, Any], ran: Ran) -> Setup:
@@ -149,5 +152,6 @@ def of_result(kind: str, document: Mapping[str, Any], ran: Ran) -> Setup:
         batched=len(ran.input_shape) > 3,
         kernels=str(document.get("backend", {}).get("name", ran.backend)),
         net=ran.net,
-        input=_input(ran.net, options.get("input_size") or [options.get(name) for name in ("z", "x", "y")]),
+        input=ran.inputs
+        or _input(ran.net, options.get("input_size") or [options.get(name) for name in ("z", "x", "y")]),
     )

@@ -1,7 +1,7 @@
 """From options to what is measured: the device, the net with its parameters, the input, the kernels."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks.legacy import backends
 from convnet_benchmarks.legacy.fit import memory_missing
@@ -9,9 +9,9 @@ from convnet_benchmarks.legacy.options import LegacyOptions
 from convnet_benchmarks.legacy.out_of_memory import largest_batch_to_try, too_large
 from convnet_benchmarks.legacy.request import Request
 from convnet_benchmarks.nets import registry
-from convnet_benchmarks.workload.check_runs import check_runs
 from convnet_benchmarks.workload.devices import CPU, open_device, open_gpu
 from convnet_benchmarks.workload.inputs import sample_input, to_device
+from convnet_benchmarks.workload.own_inputs import own_batch
 from convnet_benchmarks.workload.ran import Ran, ran_on
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class Workload:
 
     request: Request
     module: "nn.Module"
-    input: "torch.Tensor"
+    input: Any  # a tensor, or several in a dict
     device: "torch.device"
     ran: Ran
     model_text: str
@@ -61,19 +61,20 @@ def prepare(request: Request, rank: int = 0) -> Workload:
         # A net from outside may still need what a ReLU of its would overwrite.
         if isinstance(child, torch.nn.ReLU) and not (net.own_parameters and options.relu_inplace):
             child.inplace = options.relu_inplace
-    text = torch7_string(module, names)
+    text = torch7_string(module.module if net.inputs else module, names)  # type: ignore[arg-type]
     module = module.to(device, dtype)
     if missing:  # on a GPU; the input, which is drawn on the CPU, would take minutes
         raise too_large(request, missing, largest_batch_to_try(request, module))
-    input = to_device(sample_input(net, shape, options.seed), device, dtype)
     if net.own_parameters:
-        check_runs(net, module, input, "option --net")
+        input = own_batch(net, module, request.samples, options.seed, device, dtype, "option --net")
+    else:
+        input = to_device(sample_input(net, shape, options.seed), device, dtype)
     return Workload(
         request=request,
         module=module,
         input=input,
         device=device,
-        ran=ran_on(net, shape, backend.name, options.dtype, device, cold_cache=options.cold_cache),
+        ran=ran_on(net, input, backend.name, options.dtype, device, cold_cache=options.cold_cache),
         model_text=text,
     )
 

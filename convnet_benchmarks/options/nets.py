@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks.errors import OutOfDeviceMemoryError, UserError
+from convnet_benchmarks.nets.net import size_of
 from convnet_benchmarks.options.study import add_input_size
 from convnet_benchmarks.options.types import seed, thread_count
 from convnet_benchmarks.workload import nets as named_nets
@@ -37,8 +38,7 @@ def find_net(request: Mapping[str, Any]) -> "Net":
     """Returns the net of the options ``net`` and ``input_size``. Raises UserError for one that is not
     there.
     """
-    size = request["input_size"]
-    return named_nets.find(request["net"], None if size is None else tuple(size))
+    return named_nets.find(request["net"], size_of(request["input_size"]))
 
 
 def build_net(net: "Net", seed: int, device: "torch.device", dtype: "torch.dtype") -> "nn.Module":

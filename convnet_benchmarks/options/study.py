@@ -8,7 +8,13 @@ from typing import Any
 
 from convnet_benchmarks import output
 from convnet_benchmarks.options.parser import OneLineParser
-from convnet_benchmarks.options.types import cores, input_size, memory_size, positive, thread_count
+from convnet_benchmarks.options.types import (
+    cores,
+    input_size,
+    memory_size,
+    positive,
+    thread_count,
+)
 from convnet_benchmarks.output import OutputFile
 from convnet_benchmarks.tables import Table
 
@@ -85,13 +91,25 @@ def add_cold_cache(group: "argparse._ActionsContainer") -> None:
     )
 
 
+class _Joined(argparse.Action):
+    """Several words as one, which need not be quoted."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        try:
+            setattr(namespace, self.dest, input_size(" ".join(values)))
+        except argparse.ArgumentTypeError as error:
+            raise argparse.ArgumentError(self, str(error)) from None
+
+
 def add_input_size(group: "argparse._ActionsContainer") -> None:
-    """Adds ``--input-size``, which takes as many dimensions as the net does."""
+    """Adds ``--input-size``, which takes as many dimensions as the net does, and several inputs."""
     group.add_argument(
         "--input-size",
-        type=input_size,
+        action=_Joined,
+        nargs="+",
         metavar="SIZE",
-        help="of one sample, such as 3x224x224 or 2x20 [the net's own]",
+        help="of one sample, such as 3x224x224 or 2x20; several inputs by name, samples first: ids:2x128 "
+        "mask:2x128 [the net's own]",
     )
 
 

@@ -4,6 +4,9 @@ import argparse
 import os
 import re
 
+from convnet_benchmarks.nets.net import Input, InputSize
+from convnet_benchmarks.workload.devices import DTYPES
+
 _MOST_THREADS = 1024
 _LARGEST_SEED = 2**32 - 1
 
@@ -81,17 +84,17 @@ def _above_zero(text: str, unit: str) -> float:
     return value
 
 
-def input_size(text: str) -> tuple[int, ...]:
-    """Reads the size of one sample, of any number of dimensions: 3x224x224 is (3, 224, 224)."""
+def one_size(text: str) -> tuple[int, ...]:
+    """Reads the size of one sample, of any number of dimensions: 3x224x224 or 3,224,224."""
     try:
-        return tuple(positive(part) for part in text.lower().split("x"))
+        return tuple(positive(part.strip()) for part in re.split("[x,]", text.lower()))
     except argparse.ArgumentTypeError:
         raise argparse.ArgumentTypeError(f"'{text}' is not a size such as 3x224x224 or 2x20") from None
 
 
 def size_with_batch(text: str) -> tuple[int | None, ...]:
     """Reads the size of an input with None for the batch: 20xNx5 is (20, None, 5), 3x64 is (None, 3, 64)."""
-    parts = text.lower().split("x")
+    parts = re.split("[x,]", text.lower())
     try:
         found = tuple(None if part == "n" else positive(part) for part in parts)
     except argparse.ArgumentTypeError:
@@ -99,6 +102,39 @@ def size_with_batch(text: str) -> tuple[int | None, ...]:
     if found.count(None) > 1:
         raise argparse.ArgumentTypeError(f"'{text}' is not a size such as 3x224x224, or 20xNx5 with one N")
     return found if None in found else (None, *found)
+
+
+def input_size(text: str) -> InputSize:
+    """Reads the size of one sample, or several inputs by name: ids:2x128 mask:2x128.
+
+    Each of several is NAME:SIZE, samples first, or NAME:SIZE:KIND, which is a number format, or how many
+    different whole numbers there are.
+    """
+    if ":" not in text:
+        return one_size(text)
+    inputs = tuple(_input(part) for part in text.split())
+    if len({one.name for one in inputs}) < len(inputs):
+        raise argparse.ArgumentTypeError(f"'{text}' names an input twice")
+    return inputs
+
+
+def _input(text: str) -> Input:
+    name, _, rest = text.partition(":")
+    size, _, kind = rest.partition(":")
+    if not name.isidentifier():
+        raise argparse.ArgumentTypeError(f"'{text}' is not NAME:SIZE, such as ids:2x128")
+    if kind and kind not in DTYPES and not (kind.isascii() and kind.isdigit() and int(kind) > 0):
+        accepted = f"{', '.join(DTYPES)}, or how many whole numbers there are, such as ids:2x128:30000"
+        raise argparse.ArgumentTypeError(f"'{text}': unknown kind '{kind}'; accepted: {accepted}")
+    return Input(name, one_size(size), kind)
+
+
+def input_sizes(text: str) -> list[tuple[int, ...]]:
+    """Reads sizes of one sample, separated by commas: 128,160,224 or 3x128x128,3x160x96."""
+    try:
+        return list(dict.fromkeys(one_size(part) for part in text.split(",")))
+    except argparse.ArgumentTypeError:
+        raise argparse.ArgumentTypeError(f"'{text}' are not sizes such as 128,160 or 3x128x128") from None
 
 
 def cores(text: str) -> list[int]:

@@ -35,8 +35,13 @@ class Fields:
 
     def each(self, name: str) -> "list[Fields]":
         """Returns the objects in the list in the field ``name``."""
-        items = self._checked(name, "a list of objects", lambda v: isinstance(v, list))
+        items = self._checked(name, "a list of objects", lambda v: isinstance(v, (list, tuple)))
         return [Fields(item, f"{self._path(name)}[{number}]") for number, item in enumerate(items)]
+
+    def has_objects(self, name: str) -> bool:
+        """Returns whether the field is a list that begins with an object."""
+        found = self._content.get(name)
+        return isinstance(found, (list, tuple)) and bool(found) and isinstance(found[0], Mapping)
 
     def text(self, name: str, *accepted: str) -> str:
         """Returns a text; one of ``accepted`` where there are any."""

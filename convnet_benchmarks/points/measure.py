@@ -26,6 +26,7 @@ from convnet_benchmarks.timing.loops import (
 from convnet_benchmarks.timing.statistics import percentile
 from convnet_benchmarks.workload.backends import UnsupportedError
 from convnet_benchmarks.workload.memory import is_out_of_memory, resident_bytes
+from convnet_benchmarks.workload.tensors import tensors_in
 
 if TYPE_CHECKING:
     import torch
@@ -169,7 +170,7 @@ def about(workload: PointWorkload) -> dict[str, Any]:
     return {
         "ran": workload.ran.as_dict(),
         "parameters": parameter_count(workload.module),
-        "input_shapes": [list(workload.input.shape)],
+        "input_shapes": [list(one.shape) for one in tensors_in(workload.input)],
         "engine": workload.engine and workload.engine.as_dict(),
         "environment": environment.collect(workload.device),
     }

@@ -5,6 +5,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from convnet_benchmarks.nets.net import Input, InputSize
 from convnet_benchmarks.points.fields import FieldError, Fields
 from convnet_benchmarks.workload.devices import DTYPES
 
@@ -32,7 +33,7 @@ class Point:
     backend: str = "stock"
     mode: str = "inference"
     threads: int | None = None
-    input_size: tuple[int, ...] | None = None
+    input_size: InputSize | None = None
     seed: int = 1
     cold_cache: bool = False
 
@@ -66,9 +67,9 @@ class Point:
         unknown = set(given) - {field.name for field in dataclasses.fields(Point)}
         if unknown:
             raise FieldError(f"unknown fields of a point: {', '.join(sorted(map(str, unknown)))}")
-        size = None
+        size: InputSize | None = None
         if not given.is_null("input_size", "a list of sizes"):
-            size = given.wholes("input_size")
+            size = _several(given) if given.has_objects("input_size") else given.wholes("input_size")
         return Point(
             net=given.text("net"),
             batch_size=given.whole("batch_size"),
@@ -81,3 +82,10 @@ class Point:
             seed=given.seed("seed"),
             cold_cache="cold_cache" in given and given.flag("cold_cache"),
         )
+
+
+def _several(given: Fields) -> tuple[Input, ...]:
+    """Returns the inputs of a net that takes several."""
+    return tuple(
+        Input(one.text("name"), one.wholes("shape"), one.text("kind")) for one in given.each("input_size")
+    )

@@ -25,7 +25,7 @@ from convnet_benchmarks.points.workload import PointWorkload, open_point
 from convnet_benchmarks.timing.conditions import Conditions, watched
 from convnet_benchmarks.timing.loops import Settling, run_loop, warm_up, watched_loop
 from convnet_benchmarks.workload.devices import open_device
-from convnet_benchmarks.workload.inputs import tensors_in
+from convnet_benchmarks.workload.tensors import tensors_in
 
 Answer = dict[str, Any]
 

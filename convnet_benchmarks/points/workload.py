@@ -11,15 +11,14 @@ from convnet_benchmarks.timing.loops import Clock, device_clock
 from convnet_benchmarks.workload import backends
 from convnet_benchmarks.workload import nets as named_nets
 from convnet_benchmarks.workload.backends import UnsupportedError
-from convnet_benchmarks.workload.check_runs import check_runs
 from convnet_benchmarks.workload.devices import device_type, open_device
-from convnet_benchmarks.workload.inputs import build_for_inference, sample_batch, to_device
+from convnet_benchmarks.workload.inputs import batch_for, build_for_inference
 from convnet_benchmarks.workload.kernels import open_inference, open_training, phase_steps
 from convnet_benchmarks.workload.ran import Ran, ran_on
 
 if TYPE_CHECKING:
     import torch
-    from torch import Tensor, nn
+    from torch import nn
 
     from convnet_benchmarks.nets.engine import Report
 
@@ -33,7 +32,7 @@ class PointWorkload:
     """
 
     module: "nn.Module"
-    input: "Tensor"
+    input: Any
     device: "torch.device"
     clock: Clock
     infer: Callable[[], Any]
@@ -72,21 +71,19 @@ def open_point(point: Point, *, drawn: bool = True) -> Iterator[PointWorkload]:
         net = named_nets.find(point.net, point.input_size, "--nets")
         build = registry.build if training else build_for_inference
         module = build(net, point.seed).to(device, dtype)
-        if drawn:
-            input = sample_batch(net, point.batch_size, point.seed)
+        if drawn or net.own_parameters:
+            about = (point.batch_size, point.seed, device, dtype)
+            input = batch_for(net, module, *about, "option --nets")
         else:
             shape = (point.batch_size, *net.input_size)
             input = torch.zeros(shape, dtype=torch.int64 if net.tokens else dtype, device=device)
-        input = to_device(input, device, dtype)
-        if net.own_parameters:
-            check_runs(net, module, input, "option --nets")
         module.train(training)
         opener = open_training if training else open_inference
         with opener(backend, module, input) as opened:
             phases = phase_steps(opened.phases, input) if training and opened.phases else {}
             clock = device_clock(device, cold_cache=point.cold_cache)
-            shape, cold = tuple(input.shape), point.cold_cache
-            ran = ran_on(net, shape, backend.name, point.dtype, device, cold_cache=cold)
+            cold = point.cold_cache
+            ran = ran_on(net, input, backend.name, point.dtype, device, cold_cache=cold)
             yield PointWorkload(module, input, device, clock, opened.infer, phases, opened.engine, ran)
     finally:
         torch.set_num_threads(threads)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from convnet_benchmarks.nets.net import size_text
 from convnet_benchmarks.points.fields import Fields
 from convnet_benchmarks.points.point import OK, STATUSES, Point
 from convnet_benchmarks.points.scenario import OFFLINE, SERVER, SINGLE_STREAM
@@ -21,7 +22,7 @@ from convnet_benchmarks.results.measurement import (
     TIME,
     Measurement,
 )
-from convnet_benchmarks.results.ran import read_ran
+from convnet_benchmarks.results.ran import commit_of, read_ran
 from convnet_benchmarks.tables import counted
 from convnet_benchmarks.timing.statistics import STABLE
 from convnet_benchmarks.workload.variants import SHORT
@@ -118,7 +119,7 @@ def _throughput(about: Measurement, figures: Fields, record: Fields) -> Measurem
     return replace(
         about,
         quantity=THROUGHPUT,
-        unit=IMAGES_PER_SECOND,
+        unit=f"{ran.unit}/s" if (ran := read_ran(figures)) else IMAGES_PER_SECOND,
         value=figures.positive("samples_per_second"),
         low=1e3 * about.batch / passes.positive("high"),
         high=1e3 * about.batch / passes.positive("low"),
@@ -139,7 +140,7 @@ def _about(record: Fields, measured: Fields, kernels: Sequence[str] = ()) -> Mea
     if point.threads is not None:
         conditions.append(counted(point.threads, "thread"))
     if point.input_size is not None:
-        conditions.append("x".join(map(str, point.input_size)))
+        conditions.append(size_text(point.input_size))
     return Measurement(
         quantity="",
         unit="",
@@ -149,6 +150,13 @@ def _about(record: Fields, measured: Fields, kernels: Sequence[str] = ()) -> Mea
         phase=point.mode,
         device=ran.device_name if ran else record.inner("machine").text("device"),
         software=", ".join(conditions),
+        backend=ran.backend if ran else point.backend,
+        dtype=ran.dtype if ran else point.dtype,
+        threads=ran.threads if ran else point.threads,
+        shape=ran.shape if ran else "",
+        commit=commit_of(measured),
+        label=record.text("label") if "label" in record else "",
+        time=record.text("time") if "time" in record else "",
     )
 
 

@@ -24,7 +24,7 @@ from convnet_benchmarks.results.measurement import (
     TIME,
     Measurement,
 )
-from convnet_benchmarks.results.ran import Ran, ran_of
+from convnet_benchmarks.results.ran import Ran, commit_of, ran_of
 from convnet_benchmarks.results.runs import load_runs
 
 _TEXTS = ("quantity", "unit", "net", "phase", "op", "device", "software")
@@ -76,7 +76,7 @@ def load(path: str) -> ResultFile:
             found = _of_run(document, ran)
             started = ((of_result(kind, document, ran), tuple(found)),) if ran else ()
         else:
-            found = study_measurements(document)
+            found = [_dated(one, document) for one in study_measurements(document)]
     except FieldError as error:
         raise UserError(f"{path}: {error}") from None
     except KeyError as error:
@@ -84,6 +84,13 @@ def load(path: str) -> ResultFile:
     except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
         raise UserError(f"{path}: kind {kind}: {type(error).__name__} {error} in it") from None
     return _checked(ResultFile(path, kind, tuple(found), document, started))
+
+
+def _dated(one: Measurement, document: Mapping[str, Any]) -> Measurement:
+    """Returns a study's measurement with when and for what it was made, where it does not say so itself."""
+    time, label = str(document.get("time", "")), str(document.get("label", ""))
+    commit = one.commit or commit_of(Fields(document, ""))
+    return replace(one, commit=commit, label=one.label or label, time=one.time or time)
 
 
 def _of_line(path: str, number: int, record: Mapping[str, Any]) -> list[Measurement]:
@@ -185,6 +192,13 @@ def _of_run(document: Mapping[str, Any], ran: Ran | None) -> list[Measurement]:
         batch=batch,
         device=ran.device_name if ran else environment_device(document["environment"]),
         software=ran.software if ran else f"{document['backend']['name']}, {document['options']['dtype']}",
+        backend=ran.backend if ran else document["backend"]["name"],
+        dtype=ran.dtype if ran else document["options"]["dtype"],
+        threads=ran.threads if ran else None,
+        shape=ran.shape if ran else "",
+        commit=commit_of(Fields(document, "")),
+        label=str(document.get("label", "")),
+        time=str(document.get("time", "")),
     )
     found = []
     lines = Fields(document["lines"], "lines")

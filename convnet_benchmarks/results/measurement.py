@@ -1,7 +1,7 @@
 """One measured quantity of one thing: what every result file and every published table comes down to."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from convnet_benchmarks.timing.statistics import FEWEST_FOR_A_VERDICT
 
@@ -26,7 +26,8 @@ class Measurement:
     kernels and number format. ``samples``: how many ``value`` is the median of, whose 95 % interval is
     ``low`` to ``high``; 0 for a number without statistics. ``verdict``: of a comparison (FASTER, ...).
     ``noise``: how the samples of one process are marked, unless as stable.
-    ``source``: the title of the publication.
+    ``source``: the title of the publication. The rest says more of where and when: ``shape`` is of the
+    whole input, ``commit`` the working folder's, ``time`` when it was measured (UTC).
     """
 
     quantity: str
@@ -44,6 +45,13 @@ class Measurement:
     verdict: str = ""
     noise: str = ""
     source: str = ""
+    backend: str = field(default="", compare=False)
+    dtype: str = field(default="", compare=False)
+    threads: int | None = field(default=None, compare=False)
+    shape: str = field(default="", compare=False)
+    commit: str = field(default="", compare=False)
+    label: str = field(default="", compare=False)
+    time: str = field(default="", compare=False)
 
     @property
     def interval(self) -> tuple[float, float] | None:

@@ -24,9 +24,19 @@ def read_ran(holder: Fields) -> Ran | None:
         device_name=fields.text("device_name"),
         threads=fields.whole("threads"),
         cold_cache="cold_cache" in fields and fields.flag("cold_cache"),
+        inputs=fields.text("inputs") if "inputs" in fields else "",
+        unit=fields.text("unit") if "unit" in fields else "images",
     )
 
 
 def ran_of(content: Any, place: str) -> Ran | None:
     """Returns ``read_ran`` of plain JSON values; ``place``: where in their file they are."""
     return read_ran(Fields(content, place))
+
+
+def commit_of(holder: Fields) -> str:
+    """Returns the commit of the working folder in a record's environment, '' where it has none."""
+    found = holder.inner("environment") if "environment" in holder else None
+    if found is None or "commit" not in found or found.is_null("commit", "a commit"):
+        return ""
+    return found.text("commit")

@@ -1,6 +1,8 @@
 """Nets from outside the registry: what their author's code raises or returns, in one line."""
 
 import importlib
+import re
+import sysconfig
 import traceback
 from pathlib import Path
 
@@ -8,15 +10,30 @@ from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.nets.net import Net
 
 _ROOT = Path(__file__).resolve().parents[2]
+_STANDARD = str(Path(importlib.__file__).parents[1]) + "/"
+_INSTALLED = (sysconfig.get_path("purelib") + "/", sysconfig.get_path("platlib") + "/")
 _OURS = tuple(str(_ROOT / package) + "/" for package in ("convnet_benchmarks", "lua_compat"))
 
 
 def described(error: BaseException) -> str:
     """Returns one line: the error, and the place in the author's file that raised it."""
-    text = " ".join(str(error).split())
+    text = without_tensors(" ".join(str(error).split()))
     frame = _author_frame(error)
     place = "" if frame is None else f" ({frame.filename}:{frame.lineno})"
     return f"{type(error).__name__}: {text}{place}" if text else f"{type(error).__name__}{place}"
+
+
+def without_tensors(text: str) -> str:
+    """Returns a message with "a tensor" for each that it prints."""
+    kept, rest = "", text
+    while (found := re.search(r"\b(?:tensor|Parameter containing: ?tensor)\(", rest)) is not None:
+        kept += rest[: found.start()] + "a tensor"
+        depth, end = 1, found.end()
+        while end < len(rest) and depth:
+            depth += {"(": 1, ")": -1}.get(rest[end], 0)
+            end += 1
+        rest = rest[end:]
+    return kept + rest
 
 
 def author_error(net: Net, error: Exception) -> UserError | None:
@@ -32,11 +49,11 @@ def _author_frame(error: BaseException) -> traceback.FrameSummary | None:
     """Returns the innermost frame that is neither ours nor PyTorch's nor Python's."""
     import torch
 
-    others = (
-        *_OURS,
-        str(Path(torch.__file__).parent) + "/",
-        str(Path(importlib.__file__).parent) + "/",
-        "<",
-    )
+    others = (*_OURS, str(Path(torch.__file__).parent) + "/", "<")
+
+    def is_the_authors(file: str) -> bool:
+        installed = file.startswith(_INSTALLED) or not file.startswith(_STANDARD)
+        return installed and not file.startswith(others)
+
     frames = traceback.extract_tb(error.__traceback__)
-    return next((frame for frame in reversed(frames) if not frame.filename.startswith(others)), None)
+    return next((frame for frame in reversed(frames) if is_the_authors(frame.filename)), None)

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks.nets import registry
 from convnet_benchmarks.nets.net import Net
+from convnet_benchmarks.workload.own_inputs import own_batch
 
 if TYPE_CHECKING:
     import torch
@@ -34,12 +35,33 @@ def sample_batch(net: Net, batch_size: int, seed: int) -> "Tensor":
     return sample_input(net, (batch_size, *net.input_size), seed)
 
 
-def meta_batch(net: Net, batch_size: int) -> "Tensor":
-    """Returns a batch of inputs without memory, for a net on the meta device."""
+def meta_batch(net: Net, batch_size: int, module: "nn.Module") -> Any:
+    """Returns a batch of inputs without memory for ``module``, which is ``net`` on the meta device."""
     import torch
 
+    if net.own_parameters:
+        return own_batch(net, module, batch_size, 1, torch.device("meta"), torch.float32, "option --net")
     shape = (batch_size, *net.input_size)
     return torch.empty(shape, dtype=torch.int64 if net.tokens else torch.float32, device="meta")
+
+
+def batch_for(
+    net: Net,
+    module: "nn.Module",
+    batch_size: int,
+    seed: int,
+    device: "torch.device",
+    dtype: "torch.dtype",
+    option: str = "option --net",
+) -> Any:
+    """Returns a batch of inputs of ``module``, which is ``net`` on ``device``: a tensor, or several.
+
+    Floating-point numbers are of ``dtype``. Raises UserError, which begins with ``option``, where a net from
+    outside does not run on its input.
+    """
+    if net.own_parameters:
+        return own_batch(net, module, batch_size, seed, device, dtype, option)
+    return to_device(sample_batch(net, batch_size, seed), device, dtype)
 
 
 def to_device(input: "Tensor", device: "torch.device", dtype: "torch.dtype") -> "Tensor":
@@ -58,16 +80,3 @@ def build_for_inference(net: Net, seed: int) -> "nn.Module":
         generator = torch.Generator().manual_seed(seed + 2)
         set_running_statistics(module, net.sample((_STATISTICS_BATCH, *net.input_size), generator))
     return module
-
-
-def tensors_in(output: Any) -> "list[Tensor]":
-    """Returns the tensors of a net's output: one, or those in a tuple, list or dictionary of them."""
-    import torch
-
-    if isinstance(output, torch.Tensor):
-        return [output]
-    if isinstance(output, dict):
-        output = list(output.values())
-    if not isinstance(output, (list, tuple)):
-        return []
-    return [tensor for part in output for tensor in tensors_in(part)]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from convnet_benchmarks import environment
 from convnet_benchmarks.workload.backends import Backend, UnsupportedError
 from convnet_benchmarks.workload.runtimes import open_runtime
+from convnet_benchmarks.workload.tensors import tensors_in
 
 if TYPE_CHECKING:
     import torch
@@ -44,7 +45,7 @@ class Opened:
 def open_training(
     backend: Backend,
     module: "nn.Module",
-    input: "Tensor",
+    input: Any,
     *,
     autograd_instead: bool = False,
     tuning: str = "thorough",
@@ -53,6 +54,7 @@ def open_training(
 ) -> Iterator[Opened]:
     """Makes the three phases of ``module`` ready to run on ``input`` with the kernels of ``backend``.
 
+    ``input``: a tensor, or several in a tuple, list or dict, which PyTorch's own kernels take.
     The module keeps its mode, and gets the backend's memory layout. While this is open, PyTorch's switches
     are the backend's. Raises UnsupportedError if the backend cannot run the net; with
     ``autograd_instead``, PyTorch's autograd runs what the CPU engine cannot, and the note says why.
@@ -62,7 +64,7 @@ def open_training(
     if backend.runtime:
         raise UnsupportedError(f"backend {backend.name} runs inference only")
     note = ""
-    if backend.engine and input.is_cuda:
+    if backend.engine and _is_cuda(input):
         with _gpu_engine(backend, module, input, False, tuning_seconds, told) as gpu_phases:
             infer = partial(gpu_phases.infer, input)
             yield Opened(infer, gpu_phases, gpu_phases.report(), gpu_phases.captured)
@@ -83,8 +85,8 @@ def open_training(
         what = "torch.compile" if backend.compiled else "a CUDA graph"
         raise UnsupportedError(f"{what} joins the phases of training; it is measured in inference only")
     input = laid_out(backend, module, input)
-    if input.is_cuda:
-        _start_autograd(input.device)
+    if _is_cuda(input):
+        _start_autograd(tensors_in(input)[0].device)
     from convnet_benchmarks.nets.phases import AutogradPhases
 
     with framework_switches(backend), AutogradPhases(module) as autograd:
@@ -92,11 +94,11 @@ def open_training(
 
 
 @contextlib.contextmanager
-def open_inference(backend: Backend, module: "nn.Module", input: "Tensor") -> Iterator[Opened]:
+def open_inference(backend: Backend, module: "nn.Module", input: Any) -> Iterator[Opened]:
     """Makes a forward pass of ``module`` ready to run, as ``open_training`` does its three phases."""
     if backend.runtime:
-        yield Opened(open_runtime(backend, module, input))
-    elif backend.engine and input.is_cuda:
+        yield Opened(open_runtime(backend, module, _only(input, backend)))
+    elif backend.engine and _is_cuda(input):
         with _gpu_engine(backend, module, input, True) as gpu_phases:
             yield Opened(partial(gpu_phases.infer, input), None, gpu_phases.report(), gpu_phases.captured)
     elif backend.engine:
@@ -112,7 +114,7 @@ def open_inference(backend: Backend, module: "nn.Module", input: "Tensor") -> It
 def _compiled(
     backend: Backend,
     module: "nn.Module",
-    input: "Tensor",
+    input: Any,
     inference: bool,
     tuning: str = "thorough",
     tuning_seconds: float | None = None,
@@ -121,6 +123,7 @@ def _compiled(
     """Returns the net on the CPU engine; raises UnsupportedError where that cannot run it."""
     from convnet_benchmarks.nets import engine
 
+    input = _only(input, backend)
     try:
         return engine.compile(
             module,
@@ -141,7 +144,7 @@ def _compiled(
 def _gpu_engine(
     backend: Backend,
     module: "nn.Module",
-    input: "Tensor",
+    input: Any,
     inference: bool,
     tuning_seconds: float | None = None,
     told: Callable[[int, int], None] | None = None,
@@ -152,7 +155,7 @@ def _gpu_engine(
         framework_switches(backend),
         gpu_engine.compile(
             module,
-            input,
+            _only(input, backend),
             experimental=backend.experimental,
             inference=inference,
             tuning_seconds=tuning_seconds,
@@ -162,7 +165,20 @@ def _gpu_engine(
         yield phases
 
 
-def laid_out(backend: Backend, module: "nn.Module", input: "Tensor") -> "Tensor":
+def _is_cuda(input: Any) -> bool:
+    return bool(tensors_in(input)[0].is_cuda)
+
+
+def _only(input: Any, backend: Backend) -> "Tensor":
+    """Returns the input of a net that takes one; raises UnsupportedError for several."""
+    import torch
+
+    if not isinstance(input, torch.Tensor):
+        raise UnsupportedError(f"{backend.name} runs nets of one input, and this one takes several")
+    return input
+
+
+def laid_out(backend: Backend, module: "nn.Module", input: Any) -> Any:
     """Gives ``module`` the memory layout of ``backend``, and returns ``input`` in it.
 
     Raises UnsupportedError if PyTorch cannot run the module in that layout.
@@ -170,10 +186,11 @@ def laid_out(backend: Backend, module: "nn.Module", input: "Tensor") -> "Tensor"
     if not backend.channels_last:
         return input
     import torch
+    from torch.utils._pytree import tree_map
 
     from convnet_benchmarks.nets.channels_last import unsafe_convolution
 
-    unsafe = unsafe_convolution(module) if input.device.type == "cpu" else ""
+    unsafe = "" if _is_cuda(input) else unsafe_convolution(module)
     if unsafe:
         raise UnsupportedError(
             f"channels-last: PyTorch may crash in the convolution {unsafe}, which has a stride and a padding "
@@ -181,10 +198,10 @@ def laid_out(backend: Backend, module: "nn.Module", input: "Tensor") -> "Tensor"
         )
     layout = torch.channels_last
     module.to(memory_format=layout)  # type: ignore[call-overload]
-    return input.contiguous(memory_format=layout) if input.dim() == 4 else input
+    return tree_map(lambda one: one.contiguous(memory_format=layout) if one.dim() == 4 else one, input)
 
 
-def phase_steps(phases: "Phases", input: "Tensor") -> dict[str, Callable[[], object]]:
+def phase_steps(phases: "Phases", input: Any) -> dict[str, Callable[[], object]]:
     """Returns the three phases by name, to be run in this order; the output is its own gradient."""
     phases.zeroGradParameters()
     output: Any = input  # replaced by the first pass
@@ -210,7 +227,7 @@ def _start_autograd(device: "torch.device") -> None:
     torch.ones(1, device=device, requires_grad=True).add(1).backward()
 
 
-def _inference(backend: Backend, module: "nn.Module", input: "Tensor") -> Callable[[], Any]:
+def _inference(backend: Backend, module: "nn.Module", input: Any) -> Callable[[], Any]:
     import torch
 
     run: Callable[..., Any] = module
@@ -227,11 +244,11 @@ def _inference(backend: Backend, module: "nn.Module", input: "Tensor") -> Callab
     return infer
 
 
-def _captured(module: "nn.Module", input: "Tensor") -> Callable[[], Any]:
+def _captured(module: "nn.Module", input: Any) -> Callable[[], Any]:
     """Returns the replay of a CUDA graph of one pass; its output is the same memory each time."""
     import torch
 
-    aside = torch.cuda.Stream(input.device)
+    aside = torch.cuda.Stream(tensors_in(input)[0].device)
     aside.wait_stream(torch.cuda.current_stream())
     with torch.inference_mode(), torch.cuda.stream(aside):
         for _ in range(3):  # what is made or chosen in the first passes must be there before the capture

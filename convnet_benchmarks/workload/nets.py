@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks.errors import UserError, did_you_mean
 from convnet_benchmarks.nets import registry
-from convnet_benchmarks.nets.net import Net
+from convnet_benchmarks.nets.net import Input, InputSize, Net
 from convnet_benchmarks.workload.author_errors import described
 from convnet_benchmarks.workload.torch7_models import is_t7_file, load_module, without_lua_files
 
@@ -27,8 +27,9 @@ FORMS = (
 )
 
 
-def find(name: str, input_size: tuple[int, ...] | None = None, option: str = "--net") -> Net:
-    """Returns the net that ``option`` names (see ``FORMS``), with ``input_size`` as the size of one sample.
+def find(name: str, input_size: InputSize | None = None, option: str = "--net") -> Net:
+    """Returns the net that ``option`` names (see ``FORMS``), with ``input_size`` as the size of one sample,
+    or as its several inputs.
 
     A net from outside the registry needs ``input_size``, keeps the parameters it comes with, and is not built
     yet. Raises UserError for a name, file or function that is not there.
@@ -39,6 +40,8 @@ def find(name: str, input_size: tuple[int, ...] | None = None, option: str = "--
         net = registry.NETS[name]
         if input_size is None:
             return net
+        if isinstance(input_size[0], Input):
+            raise UserError(f"option --input-size: {name} takes one input, of {by(net.input_size)}")
         check_size(net, input_size, "--input-size")
         return replace(net, input_size=input_size)
     if is_t7_file(model) or is_t7_file(file):
@@ -53,8 +56,21 @@ def find(name: str, input_size: tuple[int, ...] | None = None, option: str = "--
     else:
         raise UserError(f"option {option}: {_not_a_net(name)}")
     if input_size is None:
-        raise UserError(f"option {option}: '{name}' needs the size of one input, as --input-size 3x224x224")
+        raise UserError(
+            f"option {option}: '{name}' needs the size of one input, as --input-size 3x224x224; of several "
+            "by name, as --input-size ids:2x128 mask:2x128"
+        )
+    if isinstance(input_size[0], Input):
+        inputs = input_size
+        several = partial(_of_several, definition)
+        return Net(name, several, inputs[0].shape[1:], name, own_parameters=True, inputs=inputs)
     return Net(name, definition, input_size, name, own_parameters=True)
+
+
+def _of_several(definition: "Callable[[], nn.Module]") -> "nn.Module":
+    from convnet_benchmarks.nets.several_inputs import SeveralInputs
+
+    return SeveralInputs(definition())
 
 
 def _not_a_net(name: str) -> str:

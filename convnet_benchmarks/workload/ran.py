@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks import environment
 from convnet_benchmarks.nets.net import Net
+from convnet_benchmarks.workload.tensors import sizes, tensors_in
 
 if TYPE_CHECKING:
     import torch
@@ -16,7 +17,8 @@ class Ran:
 
     ``batch_size``: samples in one pass. ``input_shape``: of the whole input. ``backend``: a name of
     ``workload/backends.py``. ``device``: cpu or cuda:N; ``device_name``: its model. ``threads``: PyTorch's.
-    ``cold_cache``: each pass began with an empty one.
+    ``cold_cache``: each pass began with an empty one. ``inputs``: the sizes of several inputs, of which
+    ``input_shape`` is the first one's. ``unit``: of what there are ``batch_size``.
     """
 
     net: str
@@ -28,6 +30,13 @@ class Ran:
     device_name: str
     threads: int
     cold_cache: bool = False
+    inputs: str = ""
+    unit: str = "images"
+
+    @property
+    def shape(self) -> str:
+        """Returns the sizes of the whole input: 8x3x224x224, or ids 2x128, mask 2x128."""
+        return self.inputs or "x".join(map(str, self.input_shape))
 
     @property
     def software(self) -> str:
@@ -46,27 +55,37 @@ def batch_size(net: Net, input_shape: tuple[int, ...]) -> int:
 
 def ran_on(
     net: Net,
-    input_shape: tuple[int, ...],
+    input: Any,
     backend: str,
     dtype: str,
     device: "torch.device",
     *,
     cold_cache: bool = False,
 ) -> Ran:
-    """Returns the conditions of passes of ``net`` on an input of ``input_shape``.
+    """Returns the conditions of passes of ``net`` on ``input``: a tensor, or a dict, tuple or list of them.
 
     Threads are those that PyTorch has now.
     """
     import torch
 
+    first = tensors_in(input)[0]
     return Ran(
         net=net.name,
-        batch_size=batch_size(net, input_shape),
-        input_shape=tuple(input_shape),
+        batch_size=batch_size(net, tuple(first.shape)),
+        input_shape=tuple(first.shape),
         backend=backend,
         dtype=dtype,
         device=str(device),
         device_name=environment.machine(str(device))["device"],
         threads=torch.get_num_threads(),
         cold_cache=cold_cache,
+        inputs="" if input is first else sizes(input),
+        unit=_unit(first, len(net.input_size)),
     )
+
+
+def _unit(input: "torch.Tensor", dimensions: int) -> str:
+    """Returns what a sample of so many dimensions is."""
+    if not input.is_floating_point() or dimensions == 2:
+        return "sequences"
+    return "images" if dimensions == 3 else "samples"

@@ -70,8 +70,8 @@ def _ran(
     batch_size: int,
     device: torch.device,
 ) -> Ran:
-    shape = (batch_size, *examples.image(0).shape)
-    return ran_on(net, shape, variant.backend.name, variant.dtype, device)
+    images = torch.empty(batch_size, *examples.image(0).shape, device="meta")
+    return ran_on(net, images, variant.backend.name, variant.dtype, device)
 
 
 def _check_together(options: argparse.Namespace, net: "Net") -> None:

@@ -13,7 +13,7 @@ from convnet_benchmarks import child_process
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.options.nets import build_net, find_net
 from convnet_benchmarks.timing.loops import HostClock, run_loop
-from convnet_benchmarks.workload.inputs import sample_batch
+from convnet_benchmarks.workload.inputs import batch_for
 
 # Event -> operations it stands for. Codes, because perf's names for them differ between its versions.
 # Intel SDM volume 3, FP_ARITH_INST_RETIRED: one count for an instruction, two for a fused multiply-add.
@@ -144,7 +144,8 @@ def run_passes(request: dict[str, Any]) -> float:
     module = build_net(net, request["seed"], torch.device("cpu"), torch.float32)
     if request["path"] is not None:
         module = repeated(module, request["path"], request["repeats"])
-    input = sample_batch(net, request["batch"], request["seed"])
+    on_cpu = (torch.device("cpu"), torch.float32)
+    input = batch_for(net, module, request["batch"], request["seed"], *on_cpu)
     with torch.inference_mode():
         module(input)
         return run_loop(lambda: module(input), request["passes"], HostClock()).seconds / request["passes"]

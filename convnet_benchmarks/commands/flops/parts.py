@@ -23,7 +23,7 @@ from convnet_benchmarks.progress import Progress
 from convnet_benchmarks.tables import Table
 from convnet_benchmarks.timing.loops import Settling, device_clock
 from convnet_benchmarks.workload.backends import BACKENDS
-from convnet_benchmarks.workload.inputs import meta_batch, sample_batch, to_device
+from convnet_benchmarks.workload.inputs import batch_for, meta_batch
 from convnet_benchmarks.workload.kernels import framework_switches
 from convnet_benchmarks.workload.operations.counting import count_forward, count_phases
 from convnet_benchmarks.workload.ran import Ran, ran_on
@@ -59,8 +59,8 @@ class Study:
     @property
     def _ran(self) -> Ran:
         """Returns the conditions of all parts but throughput, whose points have their own."""
-        shape = (self._options.batch_size, *self._net.input_size)
-        return ran_on(self._net, shape, _BACKEND.name, self._options.dtype, self._device)
+        _, input = self._on_shapes
+        return ran_on(self._net, input, _BACKEND.name, self._options.dtype, self._device)
 
     @cached_property
     def _on_shapes(self) -> tuple[nn.Module, torch.Tensor]:
@@ -70,7 +70,7 @@ class Study:
             torch.no_grad(),
         ):
             module = registry.on_meta(self._net).eval()
-            input = meta_batch(self._net, self._options.batch_size)
+            input = meta_batch(self._net, self._options.batch_size, module)
             module(input)
         return module, input
 
@@ -152,7 +152,7 @@ class Study:
             roofs = measure_roofs(self._device, dtype, clock)
         progress.start(f"layers of {self._net.name}")
         module = build_net(self._net, options.seed, self._device, dtype)
-        input = to_device(sample_batch(self._net, options.batch_size, options.seed), self._device, dtype)
+        input = batch_for(self._net, module, options.batch_size, options.seed, self._device, dtype)
         where = f"--parts roofline: {self._net.name}, {options.dtype}, {self._device}"
         with one_line_errors(where), framework_switches(_BACKEND):
             points = layer_points(module, input, clock, roofs, options.passes)

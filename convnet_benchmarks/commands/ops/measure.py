@@ -10,7 +10,7 @@ from convnet_benchmarks.options.nets import build_net, find_devices, find_net, o
 from convnet_benchmarks.timing.conditions import watched
 from convnet_benchmarks.timing.loops import Clock, Watch, device_clock, run_loop, warm_up, watched_loop
 from convnet_benchmarks.workload.backends import BACKENDS, Backend, UnsupportedError
-from convnet_benchmarks.workload.inputs import sample_batch, to_device
+from convnet_benchmarks.workload.inputs import batch_for
 from convnet_benchmarks.workload.kernels import framework_switches, laid_out, open_inference
 from convnet_benchmarks.workload.ran import ran_on
 
@@ -55,13 +55,13 @@ def _measured(request: dict[str, Any], backend: Backend) -> list[dict[str, Any]]
         for batch in request["batch_sizes"]:
             start = time.perf_counter()
             with one_line_errors(f"{request['net']}, batch {batch}, {request['dtype']}, {device}"):
-                input = to_device(sample_batch(net, batch, request["seed"]), device, dtype)
+                input = batch_for(net, module, batch, request["seed"], device, dtype)
                 input = laid_out(backend, module, input)
                 clock.synchronise()
                 setup_ms = (time.perf_counter() - start) * 1e3
                 found = measure(module, input, clock, request)
-            shape, cold = tuple(input.shape), request["cold_cache"]
-            ran = ran_on(net, shape, backend.name, request["dtype"], device, cold_cache=cold).as_dict()
+            cold = request["cold_cache"]
+            ran = ran_on(net, input, backend.name, request["dtype"], device, cold_cache=cold).as_dict()
             about = {"device": str(device), "batch": ran["batch_size"], "ran": ran}
             measured.append({**about, "setup_ms": setup_ms, **found})
     return measured

@@ -16,6 +16,7 @@ from convnet_benchmarks.commands.sweep.scenarios import check_scenarios, scenari
 from convnet_benchmarks.commands.sweep.tables import sweep_tables
 from convnet_benchmarks.errors import UserError, unknown
 from convnet_benchmarks.nets import registry
+from convnet_benchmarks.nets.net import InputSize
 from convnet_benchmarks.options import study, types
 from convnet_benchmarks.points.cluster import open_cluster
 from convnet_benchmarks.points.file import PointFile, latest
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from convnet_benchmarks.commands.sweep.run import Task
     from convnet_benchmarks.points.cluster import Cluster
 
+_PLANES = 3  # of an image
 SUMMARY = "throughput, latency, memory over nets, batch sizes, devices; the largest batch"
 EXAMPLES = (
     "--nets alexnet_owt,googlenet --batch-sizes 1,2,4,8,16",
@@ -38,6 +40,8 @@ EXAMPLES = (
     "--nets all --devices cpu,cuda --dtypes float32,bfloat16 --points zoo.jsonl --csv zoo.csv",
     "--nets googlenet --batch-sizes none --largest-batch --memory-budget 4GiB",
     "--nets mobilenet1.0,resnet50_v1 --per-net --batch-sizes 256",
+    "--nets resnet50_v1 --input-sizes 128,160,224 --batch-sizes 16",
+    "--nets my_nets.py:bert --input-size ids:1x128 mask:1x128 --batch-sizes 1,8",
     "--nets mobilenet1.0 --scenario server --latency-target 100 --batch-sizes 1,4",
 )
 
@@ -115,6 +119,13 @@ def parser(program: str) -> argparse.ArgumentParser:
         help="of the server and of single-stream, from a query's arrival to its answer",
     )
     study.add_input_size(what)
+    what.add_argument(
+        "--input-sizes",
+        type=types.input_sizes,
+        metavar="LIST",
+        help="a point for each of several sizes: 3x128x128,3x160x96, or the sides of square images: "
+        "128,160,224",
+    )
     what.add_argument("--seed", type=types.seed, default=1, metavar="N", help="[1]")
     how = found.add_argument_group("how")
     how.add_argument(
@@ -173,8 +184,12 @@ def _check(options: argparse.Namespace) -> None:
         options.modes = list(MODES) if options.per_net else ["inference"]
     if options.nets == ["all"]:
         options.nets = list(registry.NETS)
+    if options.input_sizes and (options.input_size or options.per_net):
+        other = "--input-size" if options.input_size else "--per-net"
+        raise UserError(f"option --input-sizes: {other} takes one size; use only one of the two")
     for name in options.nets:
-        named_nets.find(name, options.input_size, "--nets")
+        for size in _sizes(options, name):
+            named_nets.find(name, size, "--nets")
     for option, what, given, accepted in (
         ("--dtypes", "number format", options.dtypes, DTYPES),
         ("--backends", "backend", options.backends, backends.BACKENDS),
@@ -197,6 +212,17 @@ def _check(options: argparse.Namespace) -> None:
         raise UserError("option --batch-sizes: none needs --largest-batch, or there is nothing to do")
 
 
+def _sizes(options: argparse.Namespace, net: str) -> list[InputSize | None]:
+    """Returns the input sizes to measure ``net`` at; None stands for its own.
+
+    A number alone is the side of a square image, of as many planes as a net of the registry takes.
+    """
+    if not options.input_sizes:
+        return [options.input_size]
+    planes = registry.NETS[net].input_size[0] if net in registry.NETS else _PLANES
+    return [(planes, *size, *size) if len(size) == 1 else size for size in options.input_sizes]
+
+
 def plan(options: argparse.Namespace, cluster: "Cluster | None") -> "list[Task]":
     """Returns everything asked for; a combination's batch sizes from small to large, then its search."""
 
@@ -211,11 +237,11 @@ def plan(options: argparse.Namespace, cluster: "Cluster | None") -> "list[Task]"
     if options.largest_batch:
         kinds.append((LARGEST_BATCH, 1, None))
     tasks = []
-    for net, device, dtype, backend, mode in itertools.product(
-        options.nets, options.devices, options.dtypes, options.backends, options.modes
+    nets = [(net, size) for net in options.nets for size in _sizes(options, net)]
+    for (net, size), device, dtype, backend, mode in itertools.product(
+        nets, options.devices, options.dtypes, options.backends, options.modes
     ):
         for kind, batch, scenario in kinds:
-            size = options.input_size
             about = (options.threads, size, options.seed, options.cold_cache)
             point = Point(net, batch, device, dtype, backend, mode, *about)
             tasks.append(Task(kind, point, machines[device], scenario))

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from convnet_benchmarks.nets import registry
+from convnet_benchmarks.nets.net import InputSize, size_text
 from convnet_benchmarks.points.point import MODES, OK
 from convnet_benchmarks.tables import Cell, Column, Table
 from convnet_benchmarks.workload import nets as named_nets
@@ -12,7 +13,7 @@ from convnet_benchmarks.workload.inputs import meta_batch
 _CONDITIONS = ("device", "dtype", "backend")
 
 
-def describe_nets(names: Sequence[str], input_size: tuple[int, ...] | None) -> dict[str, dict[str, Any]]:
+def describe_nets(names: Sequence[str], input_size: InputSize | None) -> dict[str, dict[str, Any]]:
     """Returns parameters, and multiply-adds and activations of one sample, by net, without memory or
     arithmetic.
 
@@ -21,7 +22,7 @@ def describe_nets(names: Sequence[str], input_size: tuple[int, ...] | None) -> d
     return {name: _described(name, input_size) for name in names}
 
 
-def _described(name: str, input_size: tuple[int, ...] | None) -> dict[str, Any]:
+def _described(name: str, input_size: InputSize | None) -> dict[str, Any]:
     import torch
 
     from convnet_benchmarks.workload.operations.counting import count_forward
@@ -29,14 +30,14 @@ def _described(name: str, input_size: tuple[int, ...] | None) -> dict[str, Any]:
     net = named_nets.find(name, input_size, "--nets")
     module = registry.on_meta(net).eval()
     about: dict[str, Any] = {
-        "input": named_nets.by(net.input_size),
+        "input": size_text(net.inputs or net.input_size),
         "parameters": registry.parameter_count(module),
         "multiply_adds": None,
         "activations": None,
     }
     try:
         with torch.no_grad():
-            count = count_forward(module, meta_batch(net, 1))
+            count = count_forward(module, meta_batch(net, 1, module))
     except (RuntimeError, NotImplementedError, ValueError, TypeError, IndexError):
         return about
     return {**about, "multiply_adds": count.formula.matrix // 2, "activations": count.activations}

@@ -5,6 +5,7 @@ from typing import Any
 
 from convnet_benchmarks.commands.sweep.per_net import per_net_table
 from convnet_benchmarks.commands.sweep.run import LARGEST_BATCH, THROUGHPUT
+from convnet_benchmarks.nets.net import size_of, size_text
 from convnet_benchmarks.points.between_processes import processes_note
 from convnet_benchmarks.points.measure import FEWEST_FOR_PERCENTILE
 from convnet_benchmarks.points.point import OK
@@ -22,6 +23,7 @@ _COMBINATION = (
     Column("backend", key="backend", condition=True),
     Column("mode", key="mode", condition=True),
     Column("cache", key="cache", condition=True),
+    Column("input", key="input", condition=True),
 )
 
 
@@ -197,7 +199,9 @@ def _combination(record: dict[str, Any], records: Records) -> tuple[Cell, ...]:
     if any(machine != record["machine"] for machine in same_name):
         device = f"{device}: {', torch '.join(record['machine'].values())}"
     cache = "cold cache" if point.get("cold_cache") else ""
-    return point["net"], device, point["dtype"], point["backend"], point["mode"], cache
+    found = size_of(point.get("input_size"))
+    size = size_text(found) if found else ""
+    return point["net"], device, point["dtype"], point["backend"], point["mode"], cache, size
 
 
 def _machines(records: Records) -> list[str]:

@@ -135,7 +135,8 @@ def test_every_operator_of_every_net_has_a_formula_that_agrees_with_flop_counter
     from convnet_benchmarks.workload.inputs import meta_batch
 
     net = registry.NETS[name]
-    count = count_forward(registry.on_meta(net).eval(), meta_batch(net, 1))
+    module = registry.on_meta(net).eval()
+    count = count_forward(module, meta_batch(net, 1, module))
     assert count.counted == count.formula.matrix > 0
     assert not count.unknown
 

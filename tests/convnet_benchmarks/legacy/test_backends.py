@@ -32,7 +32,7 @@ def opened(module: nn.Module, *arguments: str) -> AbstractContextManager[Opened]
     options = parse(BenchmarkOptions, arguments, "", "")
     input, backend, device = torch.randn(4, 16, 12, 12), backends.choose(options), torch.device("cpu")
     net = Net("half", Half, (16, 12, 12), "this test")
-    ran = ran_on(net, tuple(input.shape), backend.name, "float32", device)
+    ran = ran_on(net, input, backend.name, "float32", device)
     request = Request(options, net, backend, tuple(input.shape))
     return opened_for(Workload(request, module, input, device, ran, ""), Progress(1, shown=False))
 

@@ -78,10 +78,13 @@ def test_a_cold_cache_is_another_software_and_older_files_had_none(tmp_path: Pat
 
 def test_one_sample_without_a_batch_dimension() -> None:
     net, device = registry.NETS["alexnet_owt"], torch.device("cpu")
-    one = ran_on(net, (3, 224, 224), "mm", "float32", device)
-    four = ran_on(net, (4, 3, 224, 224), "mm", "float32", device)
-    words = ran_on(registry.NETS["gnmt"], (4, 2, 20), "stock", "float32", device)
+    one = ran_on(net, torch.empty(3, 224, 224), "mm", "float32", device)
+    four = ran_on(net, torch.empty(4, 3, 224, 224), "mm", "float32", device)
+    ids = torch.zeros(4, 2, 20, dtype=torch.int64)
+    words = ran_on(registry.NETS["gnmt"], ids, "stock", "float32", device)
     assert (one.batch_size, four.batch_size, words.batch_size) == (1, 4, 4)
+    assert (one.unit, four.unit, words.unit) == ("images", "images", "sequences")
+    assert (four.shape, words.shape) == ("4x3x224x224", "4x2x20")
     assert (one.device, one.threads) == ("cpu", torch.get_num_threads())
 
 

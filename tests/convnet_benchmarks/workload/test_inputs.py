@@ -40,7 +40,7 @@ def test_one_seed_gives_one_input_in_both_halves(name: str, dtype: str, seed: in
         assert torch.equal(workload.input, legacy) and workload.input.dtype == legacy.dtype
     net = registry.NETS[name]
     assert torch.equal(sample_batch(net, 3, seed).to(legacy.dtype), legacy)
-    assert meta_batch(net, 3).shape == legacy.shape
+    assert meta_batch(net, 3, registry.on_meta(net)).shape == legacy.shape
 
 
 def test_another_seed_gives_another_input() -> None:
