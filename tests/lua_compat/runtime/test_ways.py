@@ -12,7 +12,7 @@ SCRIPT = """
 require 'nn'
 local layer = nn.SpatialMaxPooling(2, 2)
 for i = 1, 3 do layer:forward(torch.ones(2, 6, 6)) end
-layer:forward(torch.ones(2, 300, 300))
+layer:forward(torch.DoubleTensor(2, 300, 300))
 """
 
 
@@ -49,3 +49,23 @@ def test_a_state_that_is_not_watched_calls_the_functions_themselves() -> None:
     assert(not pcall(ways.only, 'pytorch'))
     """
     assert Runtime().run_string(code) == 0
+
+
+def test_operations_of_torch_name_their_ways() -> None:
+    state = Runtime(way="any")
+    script = """
+    local t = torch.range(1, 20):view(4, 5)
+    t:add(1) t:sum() t:sum(2) t:sort() t:max(2) t:gt(3) t[t:gt(3)] = 1 t:std() t:norm() t:equal(t)
+    torch.mm(t, t:t()) torch.dot(t, t) torch.all(t:gt(50)) t:cumsum(1)
+    t:gather(1, torch.LongTensor(1, 5):fill(1))
+    """
+    assert state.run_string(script) == 0
+    rows = {tuple(line.split()[:2]) for line in state.report_of_ways().splitlines()}
+    names = "add_scalar sum_all sum sort max gt masked_fill std_all norm_all equal all_nonzero cumsum gather"
+    assert {(name, "luajit") for name in names.split()} <= rows
+    assert {name for name, way in rows if way in ("luajit", "blas")} >= {"mm", "dot"}
+
+
+def test_a_refusal_of_torch_says_why() -> None:
+    with pytest.raises(LuaError, match="cdiv: PyTorch is left: whole numbers"):
+        Runtime(way="luajit").run_string("torch.IntTensor{ 4, 6 }:cdiv(torch.IntTensor{ 2, 3 })")

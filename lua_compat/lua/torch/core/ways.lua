@@ -5,6 +5,7 @@
 -- `return no 'more than 2,048 elements'`.
 --    local by_blas = ways.of('dot', blas.dot, 'blas') -- ways of an operation of torch, in the order they are tried:
 --    local by_luajit = ways.of('dot', add_up)         -- by_blas(a, b) or by_luajit(a, b) or python.dot(...)
+--    local sort = ways.alone('sort', ordering.sort)   -- the only way: it always computes
 --    function ways.luajit.lookup_table(...) end       -- a kernel of nn: true and the kernel's result, if it has one
 -- In most states ways.of gives f itself, ways.luajit is a table like any other, and `no` gives false: nothing is added
 -- to a call. In a state that is watched (th --ways, th --way, Runtime(way=...)) calls and reasons are counted.
@@ -14,6 +15,7 @@ local ways = { luajit = {} }
 
 function ways.no() return false end
 function ways.of(_, f) return f end
+function ways.alone(_, f) return f end
 function ways.only() error('only a state that is watched can be told which way to take', 0) end
 
 if not shared.watched then return ways end
@@ -52,13 +54,24 @@ local function refuse(operation, way)
    return note(operation, way, false)
 end
 
-function ways.of(name, f, way)
-   way = way or 'luajit'
+local function operation_of(name, way)
    local operation = operations[name] or { name = name }
    operations[name] = operation
    if not operation[way] then
       operation[#operation + 1], operation[way] = way, { calls = 0, refused = 0, refusals = {} }
    end
+   return operation
+end
+
+-- A way that is the only one: it computes also where PyTorch is asked for.
+function ways.alone(name, f)
+   local operation = operation_of(name, 'luajit')
+   return function(...) return note(operation, 'luajit', f(...)) end
+end
+
+function ways.of(name, f, way)
+   way = way or 'luajit'
+   local operation = operation_of(name, way)
    return function(...)
       if asked == 'pytorch' then return refuse(operation, way) end
       reason = nil

@@ -8,6 +8,7 @@ local few = require 'torch.luajit.elementwise'
 local blas = require 'torch.luajit.blas'
 local templates = require 'torch.core.templates'
 local library = require 'torch.core.library'
+local no = require('torch.core.ways').no
 local first_places = require 'torch.luajit.find_first'
 
 local count, is_contiguous, is_apart, first_element = memory.count, memory.is_contiguous, apart.is_apart,
@@ -49,7 +50,9 @@ local LOOPS = [[
       local n = t[2 * d - 1]
       local outer, inner, t_outer, step, t_inner = outer_and_inner(t, d)
       local r_outers, r_inners, r_outer, r_step, r_inner = outer_and_inner(r, d)
-      if not outer or r_outers ~= outer or r_inners ~= inner then return false end
+      if not outer or r_outers ~= outer or r_inners ~= inner then
+         return no 'dimensions that two loops cannot follow'
+      end
       local p, q, positions, get, to_type = first_element(r), first_element(t), l and first_element(l), t.T.get,
          t.T.cast
       for o = 0, outer - 1 do
@@ -78,7 +81,9 @@ local SEVERAL_ROWS = [[
       local n = t[2 * d - 1]
       local outer, rows, t_outer, step, row = outer_and_inner(t, d)
       local r_outers, r_rows, r_outer, _, r_row = outer_and_inner(r, d)
-      if not outer or r_outers ~= outer or r_rows ~= rows or step == 0 then return false end
+      if not outer or r_outers ~= outer or r_rows ~= rows or step == 0 then
+         return no 'dimensions that two loops cannot follow'
+      end
       if rows == 1 then outer, rows, row, r_row = 1, outer, t_outer, r_outer end
       local p, q = first_element(r), first_element(t)
       for o = 0, outer - 1 do
@@ -123,7 +128,7 @@ end
 local function both_ways(row)
    local function compile(text, ...)
       return templates.compile('torch.luajit.along_a_dimension', text,
-         { outer_and_inner = outer_and_inner, first_element = first_element }, merged(...))
+         { outer_and_inner = outer_and_inner, first_element = first_element, no = no }, merged(...))
    end
    return compile(LOOPS, ONE_BY_ONE, row, row.one_by_one or {}), templates.for_each(types, function(T)
       return compile(SEVERAL_ROWS, SEVERAL, reading(T, row.as_c), { to_type = T.cast }, row, row.several or {})
@@ -182,7 +187,7 @@ local function loops(row)
       local T, elements = t.T, count(t)
       local most = row.most or not l and T.real and T.size < 8 and MOST_IN_STEPS or MOST_IN_ROWS
       if elements > most or not (T.real or row.of_whole and T.whole) or few.LIMIT == 0 or not is_apart(r, t) then
-         return false
+         return no 'many elements, other types, or a result that shares memory'
       end
       local plain
       if T.real then plain = reads_plainly(t, elements > MOST) else plain = row.as_c or are_numbers(t) end
@@ -214,7 +219,7 @@ for name, most in pairs{ max_of_all = 'max($1, $2)', min_of_all = 'min($1, $2)' 
       local n = count(t)
       if n < FEWEST_OF_ALL or not t.T.real or not few.is_dense(t) or not few.fits_for_now(n)
          or not reads_plainly(t) then
-         return nil
+         return no 'many elements, or NaNs'
       end
       local extreme = compute(t, n)
       return extreme ~= 0 and extreme or nil
@@ -291,9 +296,11 @@ for name, row in pairs{ cumsum = { start = '$zero', next = '$1 + $2' },
    local run, by_rows = both_ways(row)
    along[name] = function(r, _, t, d)
       local T, n = t.T, count(t)
-      if not (T.real or T.whole) or few.LIMIT == 0 or not is_apart(r, t) then return false end
+      if not (T.real or T.whole) or few.LIMIT == 0 or not is_apart(r, t) then
+         return no 'other types, or a result that shares memory'
+      end
       local are_few = n <= MOST or library.saves_pytorch(n)
-      if not are_few and n > MOST_IN_ROWS then return false end
+      if not are_few and n > MOST_IN_ROWS then return no 'many elements' end
       if (T.whole or reads_plainly(t)) and same_steps(r, t) and by_rows(T)(r, t, d) then return true end
       if T.real then return are_few and run(r, nil, t, d) end
       local in_order = is_contiguous(r) and few.contiguous(t, 1, n)
@@ -343,7 +350,9 @@ end
 -- it; nil also where the dimensions that it folds have other sizes.
 local function beside(t, d, outer, inner)
    local outers, inners, outer_step, step, inner_step = outer_and_inner(t, d)
-   if not outers or t.nd > 2 and (outers ~= outer or inners ~= inner) then return nil end
+   if not outers or t.nd > 2 and (outers ~= outer or inners ~= inner) then
+      return no 'dimensions that two loops cannot follow'
+   end
    return outer_step, step, inner_step
 end
 
@@ -364,7 +373,9 @@ local INDEXED = [[
       local j, base = 0, tobit(-column)
       for k = 0, count(index) - 1 do
          local at = halves[k + k]
-         if bor(arshift(at - 1, 31), arshift(last - at, 31), halves[k + k + 1]) ~= 0 then return false end
+         if bor(arshift(at - 1, 31), arshift(last - at, 31), halves[k + k + 1]) ~= 0 then
+            return no 'an index that is out of range'
+         end
          p[k] = q[tobit(base + tobit(at * column))]
          j = tobit(j + 1)
          local in_row = arshift(tobit(j - columns), 31) -- -1 or 0
@@ -384,7 +395,9 @@ local INDEXED = [[
       local j, base, from = 0, tobit(-column), 0
       for k = 0, count(index) - 1 do
          local at = halves[k + k]
-         if bor(arshift(at - 1, 31), arshift(last - at, 31), halves[k + k + 1]) ~= 0 then return false end
+         if bor(arshift(at - 1, 31), arshift(last - at, 31), halves[k + k + 1]) ~= 0 then
+            return no 'an index that is out of range'
+         end
          p[tobit(base + tobit(at * column))] = q[from]
          j = tobit(j + 1)
          local in_row = arshift(tobit(j - columns), 31)
@@ -441,17 +454,17 @@ local INDEXED = [[
    -- Whether r could become the elements of t at the indices of dimension d.
    local function gather_apart(r, t, d, index)
       local outer, inner, i_outer, i_step, i_inner = outer_and_inner(index, d)
-      if not outer then return false end
+      if not outer then return no 'dimensions that two loops cannot follow' end
       local t_outer, t_step, t_inner = beside(t, d, outer, inner)
       local r_outer, r_step, r_inner = beside(r, d, outer, inner)
-      if not (t_outer and r_outer) then return false end
+      if not (t_outer and r_outer) then return no 'dimensions that two loops cannot follow' end
       local p, q, places, n, last = cells_of(r), cells_of(t), first_element(index), index[2 * d - 1], t[2 * d - 1]
       for o = 0, outer - 1 do
          for i = 0, inner - 1 do
             local to, from, where = o * r_outer + i * r_inner, o * t_outer + i * t_inner, o * i_outer + i * i_inner
             for _ = 1, n do
                local at = tonumber(places[where])
-               if not (at >= 1 and at <= last) then return false end
+               if not (at >= 1 and at <= last) then return no 'an index that is out of range' end
                p[to] = q[from + (at - 1) * t_step]
                to, where = to + r_step, where + i_step
             end
@@ -463,11 +476,11 @@ local INDEXED = [[
    -- is none that of q.
    local function scatter_apart(r, t, q, d, index)
       local outer, inner, i_outer, i_step, i_inner = outer_and_inner(index, d)
-      if not outer then return false end
+      if not outer then return no 'dimensions that two loops cannot follow' end
       local r_outer, r_step, r_inner = beside(r, d, outer, inner)
       local t_outer, t_step, t_inner = 0, 0, 0
       if t then t_outer, t_step, t_inner = beside(t, d, outer, inner) end
-      if not (r_outer and t_outer) then return false end
+      if not (r_outer and t_outer) then return no 'dimensions that two loops cannot follow' end
       local p, places, n, last = cells_of(r), first_element(index), index[2 * d - 1], r[2 * d - 1]
       for o = 0, outer - 1 do
          for i = 0, inner - 1 do
@@ -487,7 +500,7 @@ local INDEXED = [[
 local LOOK = [[
    local $each($1){a@} = $each($1){halves[k + k + 2 * @]}
    if bor($each($1){a@ - 1}, $each($1){last - a@}) < 0 or bor($each($1){halves[k + k + 1 + 2 * @]}, 0) ~= 0 then
-      return false
+      return no 'an index that is out of range'
    end
 ]]
 
@@ -500,7 +513,7 @@ local indexed = {}
 for size in pairs(cells) do
    indexed[size] = templates.compile('torch.luajit.along_a_dimension', INDEXED, { look = LOOK, count = count,
       first_element = first_element, cells_of = cells_of, halves_of = halves_of, steps_along = steps_along,
-      steps_of_rows = steps_of_rows, outer_and_inner = outer_and_inner, beside = beside, place = place })
+      steps_of_rows = steps_of_rows, outer_and_inner = outer_and_inner, beside = beside, place = place, no = no })
 end
 
 -- Whether the halves of indices may be read, which are in one piece, of elements of t, a vector or matrix.
@@ -511,7 +524,9 @@ end
 -- r = the elements of t at the indices of dimension d: function(r, t, d, index). False also where an index is out of
 -- range.
 function along.gather(r, t, d, index)
-   if t.T ~= r.T or not few_indices(t, index) or not is_apart(r, t, index) then return false end
+   if t.T ~= r.T or not few_indices(t, index) or not is_apart(r, t, index) then
+      return no 'many indices, other types, or a result that shares memory'
+   end
    local moves = indexed[t.T.size]
    if not are_halves(t, index) or not is_contiguous(r) then return moves.gather_apart(r, t, d, index) end
    return (index[2 * index.nd - 1] >= LONG_ROW and moves.gather_rows or moves.gather)(r, t, d, index)
@@ -523,7 +538,9 @@ local number_cell = ffi.new 'int64_t[1]'
 -- that is for Python.
 local function scattered(r, index, t, number)
    local T = r.T
-   if t and t.T ~= T or not few_indices(r, index) or not is_apart(r, index, t) then return nil end
+   if t and t.T ~= T or not few_indices(r, index) or not is_apart(r, index, t) then
+      return no 'many indices, other types, or a result that shares memory'
+   end
    if t then return cells_of(t) end
    local q = ffi.cast(cells[T.size], number_cell)
    ffi.cast(T.pointer, q)[0] = number
@@ -534,8 +551,10 @@ end
 -- False also where an index is out of range.
 function along.scatter(r, d, index, t, number)
    local q = scattered(r, index, t, number)
-   if not q or not are_halves(r, index) or t and last_offset(t) >= MOST_OFFSET then return false end
-   if not in_range(halves_of(index), count(index), r[2 * d - 1]) then return false end
+   if not q or not are_halves(r, index) or t and last_offset(t) >= MOST_OFFSET then
+      return no 'indices that lie apart'
+   end
+   if not in_range(halves_of(index), count(index), r[2 * d - 1]) then return no 'an index that is out of range' end
    local moves = indexed[r.T.size]
    if not (index[2 * index.nd - 1] >= LONG_ROW and moves.scatter_rows or moves.scatter)(r, q, d, index, t) then
       error('an index that lies where a result is written became invalid', 0)
@@ -556,10 +575,12 @@ function along.select(r, t, d, index)
    local T, n = r.T, index[1]
    if not T.here or index.T.host ~= types.Long or few.LIMIT == 0 or not is_contiguous(r)
       or not is_apart(r, t, index) then
-      return false
+      return no 'other types, or a result that lies apart or shares memory'
    end
    local elements = count(r)
-   if (n > few.LIMIT or elements * T.size > COPIED_AT_ONCE) and not few.fits_for_now(elements) then return false end
+   if (n > few.LIMIT or elements * T.size > COPIED_AT_ONCE) and not few.fits_for_now(elements) then
+      return no 'many elements'
+   end
    local places, place_step = first_element(index), index[2]
    local p, q, last = first_element(r), first_element(t), t[2 * d - 1]
    local outer, inner = outer_and_inner(r, d)
@@ -572,7 +593,7 @@ function along.select(r, t, d, index)
       end
       return true
    end
-   if t.nd ~= 2 or elements > few.LIMIT or not (T.real or T.whole) then return false end
+   if t.nd ~= 2 or elements > few.LIMIT or not (T.real or T.whole) then return no 'slices of many short rows' end
    local get, rows, columns, row, column = T.real and T.get or read, r[1], r[3], t[2], t[4]
    for i = 0, rows - 1 do
       for j = 0, columns - 1 do

@@ -10,6 +10,7 @@ local library = require 'torch.core.library'
 local shared = require 'th.python'
 local python = shared.functions
 local room = require 'torch.core.scratch'()
+local no = require('torch.core.ways').no
 
 local max, ceil = math.max, math.ceil
 local count, is_contiguous, may_overlap, last_offset = memory.count, memory.is_contiguous, apart.may_overlap,
@@ -87,7 +88,7 @@ local function readable(t, name)
    local p = t.S.p + t.off
    if aligned(p, of_factor) then return p end
    local extent = last_offset(t) - t.off + 1
-   if extent > 2 * count(t) then return nil end
+   if extent > 2 * count(t) then return no 'elements that lie far apart' end
    local size = t.T.size
    local q = ffi.cast(t.T.pointer, room(name, extent * size))
    ffi.copy(q, p, extent * size)
@@ -141,7 +142,9 @@ end
 -- The routines for rows of numbers of a type that lie in memory anywhere, at pointers of any type; nil where there are
 -- none.
 function blas.of_rows(T)
-   if not blas.enabled or not T.real or not library.counts_threads() then return nil end
+   if not blas.enabled or not T.real or not library.counts_threads() then
+      return no 'no BLAS for the type, or several threads'
+   end
    find()
    local routine = routines[T.host.name]
    return routine and routine.axpy and routine.copy and routine.scal and routine
@@ -201,7 +204,9 @@ blas.dot_of = dot
 -- The same of the elements of tensors, of as many; nil where that is not for BLAS.
 function blas.dot(a, b)
    local T, n = a.T, count(a)
-   if b.T ~= T or n > MOST or not (is_contiguous(a) and is_contiguous(b)) or not is_enough(n) then return nil end
+   if b.T ~= T or n > MOST or not (is_contiguous(a) and is_contiguous(b)) or not is_enough(n) then
+      return no 'few or many elements, or elements that lie apart'
+   end
    local routine = blas.of_rows(T)
    return routine and dot(routine, T, n, a.S.p + a.off, b.S.p + b.off)
 end
@@ -211,7 +216,9 @@ end
 local PART = 512
 function blas.sum(t, of_squares)
    local T = t.T
-   if few.LIMIT == 0 or not T.real or T.size < 8 or not is_contiguous(t) then return nil end
+   if few.LIMIT == 0 or not T.real or T.size < 8 or not is_contiguous(t) then
+      return no 'floats or whole numbers, or elements that lie apart'
+   end
    local routine = blas.of_rows(T)
    if not routine then return nil end
    local p, left, sum, factors = t.S.p + t.off, count(t), 0, blas.ones(T)
@@ -267,20 +274,20 @@ local MOST_ROWS = 1024
 local function outer_product(r, beta, t, alpha, a, b)
    local T, rows, columns, row, column = r.T, a[1], b[1], r[2], r[4]
    if column ~= 1 then
-      if row ~= 1 then return false end
+      if row ~= 1 then return no 'a result that lies apart' end
       a, b, rows, columns, row = b, a, columns, rows, column
    end
    if beta ~= 0 and beta ~= 1 or rows > 1 and row < columns or rows > MOST_ROWS or is_large(rows * columns)
       or b[2] < 1 then
-      return false
+      return no 'an outer product of other layout, or a large one'
    end
    local routine = routines[T.host.name]
-   if not (routine and routine.axpy) then return false end
+   if not (routine and routine.axpy) then return no 'no routine for rows' end
    local get, factors, step, other = T.get, a.S.p + a.off, a[2], b.S.p + b.off
    for i = 0, rows - 1 do
       if alpha * get(factors, i * step) == 0 then
          if b[2] == 1 and columns > 1 and blas.all_finite(routine, T, columns, other) then break end
-         return false
+         return no 'a row times zero where numbers may not be finite'
       end
    end
    if t ~= r and beta ~= 0 and not begin_with(r, t) then return false end
@@ -302,9 +309,9 @@ local function vector(t, d) return { t[2 * d - 1], t[2 * d], T = t.T, S = t.S, o
 -- many elements, other types and layouts.
 function blas.product(r, beta, t, alpha, a, b)
    local T = r.T
-   if not blas.enabled or not T.real or a.T ~= T or b.T ~= T or a.nd > 2 or b.nd > 2 then return false end
+   if not blas.enabled or not T.real or a.T ~= T or b.T ~= T or a.nd > 2 or b.nd > 2 then return no 'other types' end
    local work = count(a) * (b.nd == 2 and b[3] or a.nd == 1 and b[1] or 1)
-   if not is_enough(work) or not library.counts_threads() then return false end
+   if not is_enough(work) or not library.counts_threads() then return no 'few products' end
    find()
    if a.nd == 1 then return outer_product(r, beta, t, alpha, a, b) end
    local rows, inner, columns, column = a[1], a[3], 1, 1
@@ -312,31 +319,31 @@ function blas.product(r, beta, t, alpha, a, b)
    if inner == 1 and (beta ~= 0 or alpha ~= 1) then
       return alpha == 1 and rows > 1 and columns > 1 and outer_product(r, beta, t, alpha, vector(a, 1), vector(b, 2))
    end
-   if is_large(rows * inner) or is_large(inner * columns) or is_large(rows * columns) then return false end
+   if is_large(rows * inner) or is_large(inner * columns) or is_large(rows * columns) then return no 'many elements' end
    local routine = routines[T.host.name]
-   if not routine then return false end
+   if not routine then return no 'no routine for the type' end
    -- As kernels/alignment.py: a single column or row is a vector.
    local times_vector, from_row = columns == 1 and (b.nd == 1 or rows > 1), b.nd == 2 and rows == 1
    local a_kind, a_step = seen(rows, a[2], inner, a[4])
    local b_kind, b_step = 'n', b[2]
    if times_vector then
-      if rows == 1 or b_step < 1 or r[2] < 1 then return false end
+      if rows == 1 or b_step < 1 or r[2] < 1 then return no 'a single row, or other steps' end
    else
       b_kind, b_step = seen(inner, b[2], columns, column)
-      if r.nd ~= 2 then return false end
+      if r.nd ~= 2 then return no 'other sizes' end
       if from_row then
-         if columns == 1 or a[4] < 1 or r[4] < 1 then return false end
+         if columns == 1 or a[4] < 1 or r[4] < 1 then return no 'a single column, or other steps' end
          a_kind = 'n'
       elseif r[4] ~= 1 or r[2] < columns then
-         return false
+         return no 'a result that lies apart'
       end
    end
-   if not a_kind or not b_kind then return false end
+   if not a_kind or not b_kind then return no 'a matrix that lies apart in both directions' end
    local of_vector = times_vector or from_row
    local alone = of_vector and gemv_alone(routine, work)
    local in_place = alone or aligned(r.S.p + r.off, routine.is_double and of_factor or of_float_result)
    local in_rows = not in_place and not is_contiguous(r) -- as far apart in the room
-   if in_rows and (of_vector or is_large(rows * r[2])) then return false end
+   if in_rows and (of_vector or is_large(rows * r[2])) then return no 'a result that lies apart' end
    -- a matrix that a vector is multiplied with is only copied where its rows lie one after the other
    local p = (alone or times_vector and a_kind == 't') and a.S.p + a.off or readable(a, 'a')
    local q = (alone or from_row and b_kind == 'n') and b.S.p + b.off or readable(b, 'b')
@@ -411,14 +418,16 @@ one_group[0] = 1
 -- PyTorch is loaded or not.
 function blas.batched_product(r, beta, t, alpha, a, b)
    local T = r.T
-   if not blas.enabled or not T.real or a.T ~= T or b.T ~= T then return false end
+   if not blas.enabled or not T.real or a.T ~= T or b.T ~= T then return no 'other types' end
    local count_of_matrices, rows, inner, columns = a[1], a[3], a[5], b[5]
-   if not is_enough(count_of_matrices * rows * inner * columns) or not library.counts_threads() then return false end
+   if not is_enough(count_of_matrices * rows * inner * columns) or not library.counts_threads() then
+      return no 'few products'
+   end
    local elements = max(rows * inner, inner * columns, rows * columns) -- of the largest matrix
-   if count_of_matrices > MOST_MATRICES or is_large(elements) then return false end
+   if count_of_matrices > MOST_MATRICES or is_large(elements) then return no 'many elements' end
    find()
    local routine = routines[T.host.name]
-   if not (routine and routine.batch) then return false end
+   if not (routine and routine.batch) then return no 'no routine for batches' end
    local alone = r.nd == 3 and elements <= MOST and is_for_one_thread(count_of_matrices * rows * inner * columns)
       and routine.gemm_alone
    local adds_up, size = r.nd == 2, T.size
@@ -426,18 +435,20 @@ function blas.batched_product(r, beta, t, alpha, a, b)
    if adds_up then r_step, r_row, r_column = 0, r[2], r[4] end
    local a_kind, a_row = seen_in_batch(a)
    local b_kind, b_row = seen_in_batch(b)
-   if not a_kind or not b_kind then return false end
-   if not (alone or all_aligned(a, a[2], of_factor) and all_aligned(b, b[2], of_factor)) then return false end
+   if not a_kind or not b_kind then return no 'a matrix that lies apart in both directions' end
+   if not (alone or all_aligned(a, a[2], of_factor) and all_aligned(b, b[2], of_factor)) then
+      return no 'matrices at other addresses'
+   end
    local of_columns = columns == 1 and rows > 1
-   if adds_up and (of_columns and b[4] ~= 1 or rows == 1 and a[6] ~= 1) then return false end
+   if adds_up and (of_columns and b[4] ~= 1 or rows == 1 and a[6] ~= 1) then return no 'vectors that lie apart' end
    if of_columns then
-      if r_row ~= 1 then return false end
+      if r_row ~= 1 then return no 'a result that lies apart' end
    elseif r_column ~= 1 or r_row < columns and rows > 1 then
-      return false
+      return no 'a result that lies apart'
    end
    local bytes = rows * columns * size
    local in_place = alone or all_aligned(r, r_step, routine.is_double and of_factor or of_float_result)
-   if not (in_place or of_columns or r_row == columns or rows == 1) then return false end
+   if not (in_place or of_columns or r_row == columns or rows == 1) then return no 'a result that lies apart' end
    if t ~= r and beta ~= 0 and not begin_with(r, t) then return false end
    local target, target_step = ffi.cast(byte_pointer, r.S.p + r.off), r_step * size
    local s, s_step, s_row, kept = target, target_step, max(r_row, columns), adds_up and 1 or count_of_matrices

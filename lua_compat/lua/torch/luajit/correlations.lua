@@ -8,7 +8,8 @@ local few = require 'torch.luajit.elementwise'
 local blas = require 'torch.luajit.blas'
 local taps = require 'torch.luajit.kernel_rows'
 local is_apart = require('torch.core.overlap').is_apart
-local in_lua = require('torch.core.ways').luajit
+local ways = require 'torch.core.ways'
+local no = ways.no
 local room = require 'torch.core.scratch'()
 
 local count, is_contiguous, first_element, resize = memory.count, memory.is_contiguous, memory.first_element,
@@ -49,14 +50,14 @@ end
 
 -- out = the correlations of x, one plane, or planes that are paired with those of k, or of which each has one in each
 -- of k's sets.
-function in_lua.correlate(out, x, k, dims, full, flipped)
+function ways.luajit.correlate(out, x, k, dims, full, flipped)
    local T = x.T
    if not T.real or k.T ~= T or out.T ~= T or few.LIMIT == 0 or count(x) > MOST or count(k) > MOST
       or not is_apart(out, x, k) then
-      return false
+      return no 'other types, many elements, or a result that shares memory'
    end
    x, k = in_one_piece(x), in_one_piece(k)
-   if not (x and k) then return false end
+   if not (x and k) then return no 'elements that lie apart' end
    local depth, height, width = sizes_at_end(x, dims)
    local deep, tall, broad = sizes_at_end(k, dims) -- the kernel
    local before_depth, before_height, before_width = 0, 0, 0
@@ -69,14 +70,14 @@ function in_lua.correlate(out, x, k, dims, full, flipped)
       deep * tall * broad
    if planes * sets * of_kernel * starts > MOST or all > MOST
       or not (blas.reads_plainly(x, true) and blas.reads_plainly(k, true)) then
-      return false
+      return no 'many products, or numbers that are not finite'
    end
    local paired, corner = k.nd == dims + 1, (before_depth * high + before_height) * wide + before_width
    local results = paired and planes or sets
    local sizes = dims == 3 and { layers, rows, columns } or { rows, columns }
    if x.nd > dims then table.insert(sizes, 1, results) end
    resize(out, #sizes, sizes)
-   if not is_contiguous(out) then return false end
+   if not is_contiguous(out) then return no 'a result that lies apart' end
    local p, q, w, sums, to = first_element(out), first_element(x), first_element(k), numbers('sums', starts), 0
    for result = 0, results - 1 do
       ffi.fill(sums, 8 * starts)

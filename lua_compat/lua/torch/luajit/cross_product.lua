@@ -1,6 +1,7 @@
 -- Cross products of few triples, computed here: each product is rounded, as in lua_compat/kernels/construction.py.
 local memory = require 'torch.core.memory'
 local may_overlap = require('torch.core.overlap').may_overlap
+local no = require('torch.core.ways').no
 local few = require 'torch.luajit.elementwise'
 local outer_and_inner = require('torch.luajit.along_a_dimension').outer_and_inner
 
@@ -17,12 +18,12 @@ local function as_it_is(v) return v end
 function triples.cross(r, a, b, d)
    local T = r.T
    if not (T.real or T.whole) or memory.count(a) > MOST * few.LIMIT or may_overlap(r, a) or may_overlap(r, b) then
-      return false
+      return no 'many elements, or a result that shares memory'
    end
    local outer, inner, r_outer, r_step, r_inner = outer_and_inner(r, d)
    local a_outers, _, a_outer, a_step, a_inner = outer_and_inner(a, d)
    local b_outers, _, b_outer, b_step, b_inner = outer_and_inner(b, d)
-   if not (outer and a_outers and b_outers) then return false end
+   if not (outer and a_outers and b_outers) then return no 'dimensions that two loops cannot follow' end
    local get, round = T.real and T.get or read_whole, T.real and T.size < 8 and T.cast or as_it_is
    local p, q, u, i = first_element(r), first_element(a), first_element(b), 0
    local at, from, other = 0, 0, 0

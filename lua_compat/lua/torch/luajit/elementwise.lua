@@ -9,6 +9,7 @@ local truncation = require 'torch.luajit.truncation'
 local types = require 'torch.core.types'
 local vectors = require 'torch.luajit.vectors'
 local library = require 'torch.core.library'
+local no = require('torch.core.ways').no
 
 local count, is_contiguous, same_size = memory.count, memory.is_contiguous, memory.same_size
 local may_overlap, first_element, floor = apart.may_overlap, memory.first_element, math.floor
@@ -36,7 +37,9 @@ few.LIMIT = 2048
 few.LIMIT_OF_FUNCTIONS = 128
 
 -- Whether n elements are few, or as many as PyTorch, which is not loaded yet, is not to be loaded for.
-local function fits_for_now(n) return n <= few.LIMIT or few.LIMIT > 0 and library.saves_pytorch(n) end
+local function fits_for_now(n)
+   return n <= few.LIMIT or few.LIMIT > 0 and library.saves_pytorch(n) or no 'many elements'
+end
 few.fits_for_now = fits_for_now
 
 -- Whether the n elements of r are few, and numbers that Lua computes with as Torch7 does.
@@ -61,7 +64,7 @@ local function plan(r, t, s) -- whether three loops are enough
             turns[k] = inner * n
          else
             k = k + 1
-            if k > 3 then return false end
+            if k > 3 then return no 'elements that three loops cannot follow' end
             turns[k], steps1[k], steps2[k], steps3[k] = n, a, b, c
          end
       end
@@ -85,7 +88,7 @@ local function as_like(x, like) return same_size(x, like) and x or is_contiguous
 -- The same for tensors of n elements each, of which those that have other sizes are contiguous.
 local function plan_all(r, t, s, n)
    if same_size(r, t) and same_size(r, s) then return plan(r, t, s) end
-   if count(t) ~= n or count(s) ~= n then return false end
+   if count(t) ~= n or count(s) ~= n then return no 'numbers of elements that differ' end
    local like = not is_contiguous(r) and r or not is_contiguous(t) and t or s
    local p, q, u = as_like(r, like), as_like(t, like), as_like(s, like)
    return p and q and u and plan(p, q, u)
@@ -183,7 +186,7 @@ local function scatter(T, moved, p) move(T, p, moved, steps1, one_after_the_othe
 -- otherwise.
 function few.in_one_piece(t, which, n)
    if is_contiguous(t) then return first_element(t) end
-   if n > ROWS or few.LIMIT == 0 or not t.T.here or not plan(t, t, t) then return nil end
+   if n > ROWS or few.LIMIT == 0 or not t.T.here or not plan(t, t, t) then return no 'many elements that lie apart' end
    return together(t.T, which, first_element(t), steps1, true)
 end
 
@@ -204,7 +207,9 @@ local function in_rows() return turns[1] >= BLOCK and steps1[1] == 1 and steps2[
 -- The same of elements that will be written: also whether they have to be put back.
 function few.to_be_written(r, which, n)
    if is_contiguous(r) then return first_element(r), false end
-   if n > ROWS or few.LIMIT == 0 or not r.T.here or not (plan(r, r, r) and have_own_memory()) then return nil end
+   if n > ROWS or few.LIMIT == 0 or not r.T.here or not (plan(r, r, r) and have_own_memory()) then
+      return no 'many elements that lie apart, or share memory'
+   end
    local p = first_element(r)
    local moved = together(r.T, which, p, steps1, true)
    return moved, moved ~= p
@@ -273,7 +278,7 @@ local LOOPS = [[
          end
          return true, result
       end
-      if not plan_all(r, t, s, n) then return false end
+      if not plan_all(r, t, s, n) then return no 'elements that three loops cannot follow' end
       if n <= $rows and (in_rows() or $branches and in_one_piece) and (not $writes or have_own_memory()) then
          local to = p
          q = together(t.T, 2, q, steps2, true)
@@ -288,7 +293,7 @@ local LOOPS = [[
          if $writes and p ~= to then scatter(r.T, p, to) end
          return true, result
       end
-      if n > few.LIMIT and not may_be_many then return false end
+      if n > few.LIMIT and not may_be_many then return no 'many elements that lie apart' end
       local n1, n2, n3 = turns[1], turns[2], turns[3]
       local a1, a2, a3 = steps1[1], steps1[2], steps1[3]
       local b1, b2, b3 = steps2[1], steps2[2], steps2[3]
@@ -329,6 +334,7 @@ local function loops(body, keys, reading)
       local read_x, read_y = reading(R, T)
       return templates.compile('torch.luajit.elementwise', LOOPS, { body = body, reads = has(body, 'r'),
          writes = body:find('%f[%w]p%f[%W]') ~= nil, branches = body:find ' and ' ~= nil, rows = ROWS, few = few,
+            no = no,
          first_element = first_element, in_rows = in_rows, are_turned = are_turned, together = together,
          scatter = scatter, have_own_memory = have_own_memory, plan_all = plan_all, is_contiguous = is_contiguous,
          turns = turns, steps1 = steps1, steps2 = steps2, steps3 = steps3 },
@@ -402,15 +408,18 @@ function few.pointwise(expression, for_whole, most, plain)
       return true
    end
    return function(r, t, s, v, n, w)
-      if t.T ~= r.T or s.T ~= r.T or may_overlap(r, t) or may_overlap(r, s) then return false end
+      if t.T ~= r.T or s.T ~= r.T then return no 'tensors of different types' end
+      if may_overlap(r, t) or may_overlap(r, s) then return no 'a result that shares memory with what is read' end
       if r.T.real then
          local fits = n <= (for_functions and few.LIMIT_OF_FUNCTIONS or times * few.LIMIT) or same_bits
             and fits_for_now(n)
          local in_parts = not for_functions and few.LIMIT > 0 and n <= ROWS and not is_contiguous(r)
-         return (fits or in_parts) and run(r, t, s, v, n, w, same_bits and fits, loops_of
+         return (fits or in_parts or no 'many elements') and run(r, t, s, v, n, w, same_bits and fits, loops_of
             and n >= FEWEST_PLAIN and compute_plainly)
       end
-      if not (for_whole and r.T.whole and fits_for_now(n)) then return false end
+      if not (for_whole and r.T.whole and fits_for_now(n)) then
+         return no 'whole numbers that are many, or not for this'
+      end
       return run(r, t, s, whole(v), n, whole(w), true, plain and compute_whole_plainly)
    end
 end
@@ -433,8 +442,11 @@ function few.comparison(condition)
    end
    return function(r, t, s, v, n)
       local R, T = r.T, t.T
-      if s.T ~= T or not (T.real or T.whole) or not (R == T or R.host == types.Byte and R.here) then return false end
-      if may_overlap(r, t) or may_overlap(r, s) or not fits_for_now(n) then return false end
+      if s.T ~= T or not (T.real or T.whole) or not (R == T or R.host == types.Byte and R.here) then
+         return no 'other types'
+      end
+      if may_overlap(r, t) or may_overlap(r, s) then return no 'a result that shares memory with what is read' end
+      if not fits_for_now(n) then return no 'many elements' end
       if T.whole then
          v = whole(v)
       elseif n < FEWEST_PLAIN or v and v - v ~= 0 then
@@ -447,7 +459,9 @@ end
 -- Makes the elements of r the number v where those of the mask m, bytes of as many elements, are not 0; false as above.
 local fill = loops('p[a] = $y ~= 0 and v or $r', keys_of.masked, function(R) return as_c_does(R, R), read end)
 function few.fill_where(r, m, v, n)
-   if m.T.host ~= types.Byte or not m.T.here or may_overlap(r, m) then return false end
+   if m.T.host ~= types.Byte or not m.T.here or may_overlap(r, m) then
+      return no 'another mask, or one that shares memory'
+   end
    if small(r, n) then return fill(r, m, m, v, n) end
    return small_whole(r, n) and fill(r, m, m, whole(v), n)
 end
@@ -468,8 +482,8 @@ function few.reduction(statement, for_whole, for_many)
    end
    return function(t, s, start, v)
       local n, T = count(t), t.T
-      if n == 0 or s.T ~= T or count(s) ~= n then return nil end
-      if not is_for_lua(T, t, n) then return nil end
+      if n == 0 or s.T ~= T or count(s) ~= n then return no 'other types, or no elements' end
+      if not is_for_lua(T, t, n) then return no 'many elements' end
       if in_64_bits and T.whole then
          local done, result = run(t, t, s, v, n, whole(start), same_bits)
          return done and tonumber(result) or nil
@@ -484,20 +498,20 @@ local COPIED_AT_ONCE = 2 ^ 18 -- bytes; from there on several threads are faster
 
 -- Whether r and t, of the same sizes, are `turns` of blocks of turns[1] neighbouring elements that are worth it.
 local function in_blocks(r, t)
-   if not (same_size(r, t) and plan(r, t, t)) then return false end
+   if not (same_size(r, t) and plan(r, t, t)) then return no 'elements that do not lie in blocks' end
    local n2, n3 = turns[2], turns[3]
    return steps1[1] == 1 and steps2[1] == 1 and turns[1] >= BLOCK and n2 * n3 <= few.LIMIT
 end
 
 local function copy_blocks(r, t, n)
    local size = r.T.size
-   if n * size > COPIED_AT_ONCE and not fits_for_now(n) then return false end
+   if n * size > COPIED_AT_ONCE and not fits_for_now(n) then return no 'many elements' end
    local p, q = r.S.p + r.off, t.S.p + t.off
    if is_contiguous(r) and is_contiguous(t) then
       ffi.copy(p, q, n * size)
       return true
    end
-   if not in_blocks(r, t) then return false end
+   if not in_blocks(r, t) then return no 'elements that do not lie in blocks' end
    local block, n2, n3 = turns[1], turns[2], turns[3]
    local a2, a3, b2, b3 = steps1[2], steps1[3], steps2[2], steps2[3]
    for i3 = 0, n3 - 1 do
@@ -508,15 +522,17 @@ end
 
 -- r = a function of each of the n elements of t, as torch/vectors.lua has it, where there are many; false as above.
 local function function_of_blocks(name, r, t, n)
-   if n <= few.LIMIT_OF_FUNCTIONS or r.T ~= t.T or may_overlap(r, t) then return false end
+   if n <= few.LIMIT_OF_FUNCTIONS or r.T ~= t.T or may_overlap(r, t) then
+      return no 'other types, or a result that shares memory with what is read'
+   end
    local f = vectors.routine(r.T, name, n)
-   if not f then return false end
+   if not f then return no 'no routine for so many elements' end
    local p, q = r.S.p + r.off, t.S.p + t.off
    if is_contiguous(r) and is_contiguous(t) then
       f(p, q, n)
       return true
    end
-   if not in_blocks(r, t) then return false end
+   if not in_blocks(r, t) then return no 'elements that do not lie in blocks' end
    local block, n2, n3 = turns[1], turns[2], turns[3]
    local a2, a3, b2, b3 = steps1[2], steps1[3], steps2[2], steps2[3]
    for i3 = 0, n3 - 1 do
@@ -536,11 +552,13 @@ end
 local TIMES = 8 -- LIMIT: as many as torch/vectors.lua has
 local negative, of_exponential = few.pointwise('-$x', false, TIMES), few.pointwise('1 / (1 + $x)', false, TIMES)
 local function sigmoid_of_many(r, t, n)
-   if few.LIMIT_OF_FUNCTIONS == 0 or r.T ~= t.T or not vectors.routine(r.T, 'exp', n) then return false end
+   if few.LIMIT_OF_FUNCTIONS == 0 or r.T ~= t.T or not vectors.routine(r.T, 'exp', n) then
+      return no 'no routine for so many elements'
+   end
    if not is_contiguous(r) then
-      if not in_blocks(r, r) then return false end
+      if not in_blocks(r, r) then return no 'elements that do not lie in blocks' end
       local block, n2, a2, n3, a3 = turns[1], turns[2], steps1[2], turns[3], steps1[3]
-      if not ((n2 == 1 or a2 >= block) and (n3 == 1 or a3 >= a2 * n2)) then return false end
+      if not ((n2 == 1 or a2 >= block) and (n3 == 1 or a3 >= a2 * n2)) then return no 'elements that share memory' end
    end
    return negative(r, t, t, nil, n) and function_of_blocks('exp', r, r, n) and of_exponential(r, r, r, nil, n)
 end
@@ -554,14 +572,16 @@ local set_loops = loops('set(p, a, $x)', keys_of.copied, as_numbers)
 
 function few.copy(r, t, n)
    local R, T = r.T, t.T
-   if not (R.here and T.here) or may_overlap(r, t) then return false end
+   if not (R.here and T.here) or may_overlap(r, t) then
+      return no 'elements on a device, or a copy that shares memory'
+   end
    if not same_size(r, t) then
       local r_contiguous, t_contiguous = is_contiguous(r), is_contiguous(t)
       if t_contiguous and not r_contiguous then t = reshaped(t, r)
       elseif r_contiguous and not t_contiguous then r = reshaped(r, t) end
    end
    if R.host == T.host and copy_blocks(r, t, n) then return true end
-   if not fits_for_now(n) then return false end
+   if not fits_for_now(n) then return no 'many elements' end
    if R.host == T.host then
       if same_size(r, t) and plan(r, t, t) and have_own_memory() then
          move(R, first_element(r), first_element(t), steps1, steps2)
@@ -582,7 +602,9 @@ end
 -- Makes all elements of r zero; false as above.
 function few.zero(r, n)
    local bytes = n * r.T.size
-   if not r.T.here or not is_contiguous(r) or bytes > COPIED_AT_ONCE and not fits_for_now(n) then return false end
+   if not r.T.here or not is_contiguous(r) or bytes > COPIED_AT_ONCE and not fits_for_now(n) then
+      return no 'many elements, or apart'
+   end
    ffi.fill(r.S.p + r.off, bytes)
    return true
 end
@@ -601,7 +623,9 @@ end
 -- The same of a tensor that lies in rows, which become one and the same.
 local ONE_ROW = { 1, 0, 0 }
 local function fill_rows(r, v)
-   if not (plan(r, r, r) and in_rows() and turns[1] <= ROWS and turns[2] * turns[3] <= few.LIMIT) then return false end
+   if not (plan(r, r, r) and in_rows() and turns[1] <= ROWS and turns[2] * turns[3] <= few.LIMIT) then
+      return no 'elements that do not lie in short rows'
+   end
    local T, n1 = r.T, turns[1]
    local row = room(T, 1)
    fill_in_one_piece(row, v, n1, T.size)
@@ -660,7 +684,9 @@ function few.product(r, beta, t, alpha, a, b)
    local outer = a.nd == 1
    local rows, inner = a[1], outer and 1 or a[3]
    local columns = outer and b[1] or b.nd == 2 and b[3] or 1
-   if rows * inner * columns > few.LIMIT or not (r.T.real or r.T.whole) then return false end
+   if rows * inner * columns > few.LIMIT or not (r.T.real or r.T.whole) then
+      return no 'more than 2,048 products, or halves'
+   end
    local r1, r2 = steps(r)
    local t1, t2 = steps(t)
    local a1, a2 = steps(a)
@@ -691,8 +717,9 @@ end
 
 function few.batched_product(r, beta, t, alpha, a, b)
    local n, rows, inner, columns = a[1], a[3], a[5], b[5]
+   if r.nd ~= 3 then return no 'a sum of products' end
    if n * rows * columns * (inner + 4) > WORK or rows * inner * columns > few.LIMIT or not (r.T.real or r.T.whole) then
-      return false
+      return no 'more than 2,048 products, or halves'
    end
    local p, s, q, u = first_matrix(r), first_matrix(t), first_matrix(a), first_matrix(b)
    for _ = 1, n do

@@ -4,6 +4,7 @@ local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
 local is_apart = require('torch.core.overlap').is_apart
 local templates = require 'torch.core.templates'
+local no = require('torch.core.ways').no
 local few = require 'torch.luajit.elementwise'
 local outer_and_inner = require('torch.luajit.along_a_dimension').outer_and_inner
 
@@ -27,16 +28,18 @@ end
 -- Whether few elements of r are written at the indices, which are in range, or as many as PyTorch is not to be loaded
 -- for.
 local function are_few(r, d, index)
-   if not r.T.here or few.LIMIT == 0 or index.nd ~= 1 or index.T.host ~= types.Long then return false end
+   if not r.T.here or few.LIMIT == 0 or index.nd ~= 1 or index.T.host ~= types.Long then
+      return no 'elements on a device, or indices of another type'
+   end
    local n = of_slices(r, d, index[1])
    return n <= 2 * few.LIMIT or few.fits_for_now(n)
 end
 
 -- Whether s has the sizes of r, but n elements along d.
 local function fits(s, r, d, n)
-   if s.T ~= r.T or s.nd ~= r.nd then return false end
+   if s.T ~= r.T or s.nd ~= r.nd then return no 'other types' end
    for k = 1, r.nd do
-      if s[2 * k - 1] ~= (k == d and n or r[2 * k - 1]) then return false end
+      if s[2 * k - 1] ~= (k == d and n or r[2 * k - 1]) then return no 'other sizes' end
    end
    return true
 end
@@ -47,7 +50,9 @@ local LOOPS = [[
    return function(r, d, index, s, v)
       local outer, inner, outer_step, step, inner_step = around(r, d)
       local s_outers, s_inners, s_outer, s_step, s_inner = around(s, d)
-      if not outer or s_outers ~= outer or s_inners ~= inner then return false end
+      if not outer or s_outers ~= outer or s_inners ~= inner then
+         return no 'dimensions that two loops cannot follow'
+      end
       local p, q, where, where_step, last = first_element(r), first_element(s), first_element(index), index[2],
          r[2 * d - 1]
       for k = 0, index[1] - 1 do
@@ -67,7 +72,7 @@ local LOOPS = [[
 local function writing(value)
    return templates.for_each(types, function(T)
       return templates.compile('torch.luajit.indexed_writes', LOOPS, { value = value, around = around, place = place,
-         first_element = first_element }, { get = T.real and T.get or read })
+         first_element = first_element, no = no }, { get = T.real and T.get or read })
    end)
 end
 local copy, add, fill = writing 'get(q, other)', writing 'get(p, to) + get(q, other)', writing 'v'

@@ -9,7 +9,8 @@ local few = require 'torch.luajit.elementwise'
 local library = require 'torch.core.library'
 local templates = require 'torch.core.templates'
 local kind = require('torch.tensor.overlapping').kind
-local in_lua = require('torch.core.ways').luajit
+local ways = require 'torch.core.ways'
+local no = ways.no
 local room = require 'torch.core.scratch'()
 
 local min, max = math.min, math.max
@@ -48,9 +49,15 @@ templates.on_first_use(find)
 -- The routines for matrices (records), nil where that is for Python.
 local function routines_for(a, b)
    local T = a.T
-   if not blas.enabled or few.LIMIT == 0 or not T.real or a.nd ~= 2 or count(a) > MOST then return nil end
-   if b and (b.T ~= T or b.nd > 2 or count(b) > MOST or not blas.reads_plainly(b, true)) then return nil end
-   if not blas.reads_plainly(a, true) or not library.counts_threads() then return nil end
+   if not blas.enabled or few.LIMIT == 0 or not T.real or a.nd ~= 2 or count(a) > MOST then
+      return no 'a matrix that is large, or whole numbers'
+   end
+   if b and (b.T ~= T or b.nd > 2 or count(b) > MOST or not blas.reads_plainly(b, true)) then
+      return no 'a second matrix that is large, or numbers that are not finite'
+   end
+   if not blas.reads_plainly(a, true) or not library.counts_threads() then
+      return no 'numbers that are not finite, or several threads'
+   end
    find()
    return found[T.host.name] or nil
 end
@@ -126,27 +133,27 @@ local function room_for_work(T, k)
    return numbers(T, 'work', n), whole(k, n)
 end
 
-function in_lua.gesv(solution, factors, b, a)
+function ways.luajit.gesv(solution, factors, b, a)
    local routines = are_plain(solution, factors) and routines_for(a, b)
    if not routines then return false end
    local lu, n = columns_of(a, 'a')
    local x, _, sides = columns_of(b, 'b')
    local order, pivots = whole(1, n), indices('pivots', n)
    routines.getrf(order, order, lu, order, pivots, info)
-   if info[0] ~= 0 then return false end
+   if info[0] ~= 0 then return no 'the routine refuses' end
    routines.getrs('N', order, whole(2, sides), lu, order, pivots, x, order, info)
    write(solution, x, n, sides, 1, n)
    write(factors, lu, n, n, 1, n)
    return true
 end
 
-function in_lua.inverse(r, a)
+function ways.luajit.inverse(r, a)
    local routines = are_plain(r) and routines_for(a)
    if not routines then return false end
    local lu, n = columns_of(a, 'a')
    local x, order, pivots = numbers(a.T, 'b', n * n), whole(1, n), indices('pivots', n)
    routines.getrf(order, order, lu, order, pivots, info)
-   if info[0] ~= 0 then return false end
+   if info[0] ~= 0 then return no 'the routine refuses' end
    ffi.fill(x, n * n * a.T.size)
    for i = 0, n - 1 do x[i * (n + 1)] = 1 end
    routines.getrs('N', order, order, lu, order, pivots, x, order, info)
@@ -154,37 +161,37 @@ function in_lua.inverse(r, a)
    return true
 end
 
-function in_lua.potrf(r, a, uplo)
+function ways.luajit.potrf(r, a, uplo)
    local routines = are_plain(r) and routines_for(a)
    if not routines then return false end
    local factor, n = columns_of(a, 'a')
    local order = whole(1, n)
    routines.potrf(uplo, order, factor, order, info)
-   if info[0] ~= 0 then return false end
+   if info[0] ~= 0 then return no 'the routine refuses' end
    clear_triangle(factor, n, a.T.size, uplo == 'U')
    write(r, factor, n, n, 1, n)
    return true
 end
 
-function in_lua.potrs(r, b, a, uplo)
+function ways.luajit.potrs(r, b, a, uplo)
    local routines = are_plain(r) and a[1] == b[1] and routines_for(a, b)
    if not routines then return false end
    local factor, n = columns_of(a, 'a')
    local x, _, sides = columns_of(b, 'b')
    local order = whole(1, n)
    routines.potrs(uplo, order, whole(2, sides), factor, order, x, order, info)
-   if info[0] ~= 0 then return false end
+   if info[0] ~= 0 then return no 'the routine refuses' end
    write(r, x, n, sides, 1, n)
    return true
 end
 
-function in_lua.potri(r, a, uplo)
+function ways.luajit.potri(r, a, uplo)
    local routines = are_plain(r) and routines_for(a)
    if not routines then return false end
    local p, n = columns_of(a, 'a')
    local order = whole(1, n)
    routines.potri(uplo, order, p, order, info)
-   if info[0] ~= 0 then return false end
+   if info[0] ~= 0 then return no 'the routine refuses' end
    for j = 0, n - 1 do
       for i = 0, j - 1 do
          if uplo == 'U' then p[i * n + j] = p[j * n + i] else p[j * n + i] = p[i * n + j] end
@@ -194,7 +201,7 @@ function in_lua.potri(r, a, uplo)
    return true
 end
 
-function in_lua.symeig(values, vectors, a, job, uplo)
+function ways.luajit.symeig(values, vectors, a, job, uplo)
    local routines = are_plain(values, vectors) and routines_for(a)
    if not routines then return false end
    local T, p, n = a.T, columns_of(a, 'a')
@@ -204,14 +211,14 @@ function in_lua.symeig(values, vectors, a, job, uplo)
    local work, size = room_for_work(T, 2)
    routines.syevd(job, uplo, order, p, order, found_values, work, size, indices('whole work', count_of_whole[0]),
       whole(3, count_of_whole[0]), info)
-   if info[0] ~= 0 then return false end
+   if info[0] ~= 0 then return no 'the routine refuses' end
    if job ~= 'V' then ffi.fill(p, n * n * T.size) end
    write_vector(values, found_values, n)
    write(vectors, p, n, n, 1, n)
    return true
 end
 
-function in_lua.svd(u, s, v, a, job)
+function ways.luajit.svd(u, s, v, a, job)
    local routines = are_plain(u, s, v) and routines_for(a)
    if not routines then return false end
    local T, p, rows, columns = a.T, columns_of(a, 'a')
@@ -225,7 +232,7 @@ function in_lua.svd(u, s, v, a, job)
       info)
    local work, size = room_for_work(T, 4)
    routines.gesdd(job, m, n, p, m, values, left, m, right, right_step, work, size, whole_work, info)
-   if info[0] ~= 0 then return false end
+   if info[0] ~= 0 then return no 'the routine refuses' end
    write(u, left, rows, left_columns, 1, rows)
    write_vector(s, values, fewer)
    write(v, right, columns, right_rows, right_rows, 1)
@@ -242,7 +249,7 @@ local function factorize(routines, a)
    return p, scales, rows, columns
 end
 
-function in_lua.geqrf(packed, tau, a)
+function ways.luajit.geqrf(packed, tau, a)
    local routines = are_plain(packed, tau) and routines_for(a)
    if not routines then return false end
    local p, scales, rows, columns = factorize(routines, a)
@@ -251,7 +258,7 @@ function in_lua.geqrf(packed, tau, a)
    return true
 end
 
-function in_lua.qr(q, r, a)
+function ways.luajit.qr(q, r, a)
    local routines = are_plain(q, r) and routines_for(a)
    if not routines then return false end
    local T, p, scales, rows, columns = a.T, factorize(routines, a)

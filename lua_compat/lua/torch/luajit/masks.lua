@@ -8,6 +8,7 @@ local is_apart = require('torch.core.overlap').is_apart
 local few = require 'torch.luajit.elementwise'
 local templates = require 'torch.core.templates'
 local room = require 'torch.core.scratch'()
+local no = require('torch.core.ways').no
 
 local count, is_contiguous, first_element = memory.count, memory.is_contiguous, memory.first_element
 local in_one_piece, to_be_written, put_back, is_dense, are_turned = few.in_one_piece, few.to_be_written, few.put_back,
@@ -36,9 +37,11 @@ end
 -- The bits of a mask, nil where it is not for this, and whether all its bytes are ones and zeros.
 local function looked_at(mask)
    local n = count(mask)
-   if mask.T.host ~= types.Byte or not mask.T.here or n == 0 or not are_few(n) then return nil end
+   if mask.T.host ~= types.Byte or not mask.T.here or n == 0 or not are_few(n) then
+      return no 'many elements, or another mask'
+   end
    local p = is_dense(mask) and first_element(mask) or in_one_piece(mask, 1, n)
-   if not p then return nil end
+   if not p then return no 'a mask that lies apart' end
    local any, all = bits_of(p, n)
    return any, all, band(any, 0xfefefefe) == 0
 end
@@ -50,11 +53,12 @@ function masks.are_valid(mask)
 end
 function masks.all(mask)
    local any, all, valid = looked_at(mask)
-   if any and valid then return all == 0x01010101 end
+   if any and valid then return true, all == 0x01010101 end
+   return any and no 'bytes that are neither 0 nor 1'
 end
 function masks.any(mask)
    local any = looked_at(mask)
-   if any then return any ~= 0 end
+   return any, any ~= 0
 end
 
 -- list: the places of the ones among n bytes that are ones and zeros; gives how many there are. Another thread may
@@ -82,9 +86,11 @@ end
 -- The places (from 0) of the ones of a valid mask, until the next are asked for, and how many there are.
 function masks.places(mask)
    local n = count(mask)
-   if mask.T.host ~= types.Byte or not mask.T.here or n == 0 or not are_few(n) then return nil end
+   if mask.T.host ~= types.Byte or not mask.T.here or n == 0 or not are_few(n) then
+      return no 'many elements, or another mask'
+   end
    local p = in_one_piece(mask, 1, n)
-   if not p then return nil end
+   if not p then return no 'a mask that lies apart' end
    local list = cast(words, room('places', 4 * n))
    return list, list_ones(list, p, n)
 end
@@ -121,14 +127,14 @@ function masks.fill(r, mask, number)
    local size = T.size
    if not (T.here and n > 0 and are_few(n) and mask.T.host == types.Byte and is_apart(r, mask))
       or not (T.real or T.whole) then
-      return false
+      return no 'many elements, or a result that shares memory'
    end
    local ones, p, moved = first_element(mask), first_element(r), false
    if not are_turned(r, mask, mask) then
       ones = in_one_piece(mask, 2, n)
-      if not ones then return false end
+      if not ones then return no 'a mask that lies apart' end
       p, moved = to_be_written(r, 1, n)
-      if not p then return false end
+      if not p then return no 'elements that lie apart' end
    end
    local cell = value_of[size]
    cast(T.pointer, cell)[0] = number
@@ -142,9 +148,11 @@ local function lie_apart(r, s) return s.T == r.T and r.T.here and is_apart(r, s)
 
 -- r, of n elements in one piece, = the elements of s at n places.
 function masks.select(r, s, places, n)
-   if not (lie_apart(r, s) and is_contiguous(r)) then return false end
+   if not (lie_apart(r, s) and is_contiguous(r)) then
+      return no 'other types, or a result that lies apart or shares memory'
+   end
    local q = in_one_piece(s, 2, count(s))
-   if not q then return false end
+   if not q then return no 'elements that lie apart' end
    local pointer = cells[r.T.size]
    select_cells[r.T.size](cast(pointer, first_element(r)), cast(pointer, q), places, n)
    return true
@@ -152,11 +160,11 @@ end
 
 -- r's elements at n places become the first of s, which has as many.
 function masks.copy(r, s, places, n)
-   if not lie_apart(r, s) then return false end
+   if not lie_apart(r, s) then return no 'other types, or elements that share memory' end
    local q = in_one_piece(s, 2, count(s))
-   if not q then return false end
+   if not q then return no 'elements that lie apart' end
    local p, moved = to_be_written(r, 1, count(r))
-   if not p then return false end
+   if not p then return no 'elements that lie apart' end
    local pointer = cells[r.T.size]
    copy_cells[r.T.size](cast(pointer, p), cast(pointer, q), places, n)
    if moved then put_back(r, p) end

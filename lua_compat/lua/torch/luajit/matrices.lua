@@ -3,6 +3,7 @@
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local apart = require 'torch.core.overlap'
+local no = require('torch.core.ways').no
 local few = require 'torch.luajit.elementwise'
 
 local count, is_contiguous, first_element = memory.count, memory.is_contiguous, memory.first_element
@@ -29,7 +30,9 @@ local function start_of_diagonal(k, row, column) return k >= 0 and k * column or
 -- r = the k-th diagonal of the matrix t, or a matrix with the vector t there; r has its sizes already.
 function matrices.diagonal(r, t, k)
    local T, n = t.T, count(r)
-   if r.T ~= T or not T.here or n > few.LIMIT * 4 or few.LIMIT == 0 or not is_apart(r, t) then return false end
+   if r.T ~= T or not T.here or n > few.LIMIT * 4 or few.LIMIT == 0 or not is_apart(r, t) then
+      return no 'many elements, other types, or a result that shares memory'
+   end
    if t.nd == 2 then
       move(first_element(r), 0, r[2], first_element(t), start_of_diagonal(k, t[2], t[4]), t[2] + t[4], r[1], reader(T))
       return true
@@ -42,7 +45,7 @@ end
 -- The sum of the main diagonal; nil where that is for Python.
 function matrices.trace(t)
    local T, n = t.T, min(t[1], t[3])
-   if n > few.LIMIT or few.LIMIT == 0 or not (T.real or T.whole) then return nil end
+   if n > few.LIMIT or few.LIMIT == 0 or not (T.real or T.whole) then return no 'many elements, or halves' end
    local p, get, step, sum = first_element(t), T.get, t[2] + t[4], 0
    if T.whole then get, sum = few.read_whole, 0LL end
    local at = 0
@@ -54,10 +57,12 @@ end
 local MOST = 2 ^ 14 -- elements
 local function triangle(r, t, k, below)
    local T, n = t.T, count(t)
-   if r.T ~= T or not T.here or n > MOST or few.LIMIT == 0 or not is_contiguous(r) then return false end
-   if r ~= t and not is_apart(r, t) then return false end
+   if r.T ~= T or not T.here or n > MOST or few.LIMIT == 0 or not is_contiguous(r) then
+      return no 'many elements, other types, or a result that lies apart'
+   end
+   if r ~= t and not is_apart(r, t) then return no 'a result that shares memory' end
    local p, q, size, columns = first_element(r), in_one_piece(t, 1, n), T.size, t[3]
-   if not q then return false end
+   if not q then return no 'elements that lie apart' end
    for i = 0, t[1] - 1 do
       -- the first column that is not of the first block
       local column, at = max(0, min(columns, below and i + k + 1 or i + k)), i * columns
@@ -103,10 +108,14 @@ local MOST_DIFFERENCES = 2 ^ 18
 function matrices.squared_distances(r, a, b, gain)
    local T, rows, others = r.T, a[1], b[1]
    local n = count(a) / rows
-   if not T.real or few.LIMIT == 0 or rows * count(b) > MOST_DIFFERENCES then return false end
-   if not (is_contiguous(r) and is_apart(r, a, b)) then return false end
+   if not T.real or few.LIMIT == 0 or rows * count(b) > MOST_DIFFERENCES then
+      return no 'many differences, or whole numbers'
+   end
+   if not (is_contiguous(r) and is_apart(r, a, b)) then return no 'a result that lies apart or shares memory' end
    local p, q, u = first_element(r), in_one_piece(a, 1, count(a)), in_one_piece(b, 2, count(b))
-   if not (q and u and few.are_finite(T, count(a), q, q) and few.are_finite(T, count(b), u, u)) then return false end
+   if not (q and u and few.are_finite(T, count(a), q, q) and few.are_finite(T, count(b), u, u)) then
+      return no 'numbers that are not finite, or lie apart'
+   end
    for i = 0, rows - 1 do distances(p + i * others, others, q + i * n, u, n, gain) end
    return true
 end
@@ -138,13 +147,15 @@ end
 local MOST_COUNTED = 2 ^ 15 -- elements
 function matrices.histogram(r, t, low, high)
    local T, n, rows = t.T, count(t), r.nd == 2 and r[1] or 1
-   if r.T ~= T or not T.real or n == 0 or n > MOST_COUNTED or few.LIMIT == 0 then return false end
-   if not (is_contiguous(r) and is_apart(r, t)) then return false end
+   if r.T ~= T or not T.real or n == 0 or n > MOST_COUNTED or few.LIMIT == 0 then
+      return no 'many elements, or other types'
+   end
+   if not (is_contiguous(r) and is_apart(r, t)) then return no 'a result that lies apart or shares memory' end
    local p, q, bins, columns = first_element(r), in_one_piece(t, 1, n), r[2 * r.nd - 1], n / rows
-   if not (q and few.are_finite(T, n, q, q)) then return false end
+   if not (q and few.are_finite(T, n, q, q)) then return no 'numbers that are not finite, or lie apart' end
    if low == high then low, high = range(q, n) end
    if low == high then low, high = T.cast(low - 1), T.cast(high + 1) end
-   if not (low < high) then return false end
+   if not (low < high) then return no 'bounds that have no range' end
    for i = 0, rows - 1 do count_bins(p + i * bins, bins, q + i * columns, columns, low, high, T.cast) end
    return true
 end

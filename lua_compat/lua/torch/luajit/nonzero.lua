@@ -7,6 +7,7 @@ local is_apart = require('torch.core.overlap').is_apart
 local few = require 'torch.luajit.elementwise'
 local templates = require 'torch.core.templates'
 local room = require 'torch.core.scratch'()
+local no = require('torch.core.ways').no
 
 local count, cast = memory.count, ffi.cast
 
@@ -70,16 +71,18 @@ end
 function nonzero.find(l, t)
    local n, name = count(t), t.T.host.name
    if t.nd == 0 or few.LIMIT == 0 or not t.T.here or not (n <= MOST or few.fits_for_now(n)) or not BITS[name] then
-      return false
+      return no 'many elements, or halves'
    end
-   if l.T.host ~= types.Long or not l.T.here or not is_apart(l, t) then return false end
+   if l.T.host ~= types.Long or not l.T.here or not is_apart(l, t) then
+      return no 'a result of another type, or one that shares memory'
+   end
    local q = few.in_one_piece(t, 1, n)
-   if not q then return false end
+   if not q then return no 'elements that lie apart' end
    local list = cast('int32_t *', room('list', 4 * (n + 1)))
    local found = list_of(name)(list, q, n)
    memory.resize(l, 2, { found, t.nd })
    if found == 0 then return true end
-   if not memory.is_contiguous(l) then return false end
+   if not memory.is_contiguous(l) then return no 'a result that lies apart' end
    local p = memory.first_element(l)
    if t.nd == 1 then write_one(p, list, found)
    elseif t.nd == 2 then write_two(p, list, found, t[3])

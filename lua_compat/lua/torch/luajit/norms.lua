@@ -8,6 +8,7 @@ local templates = require 'torch.core.templates'
 local outer_and_inner = require('torch.luajit.along_a_dimension').outer_and_inner
 local is_apart = require('torch.core.overlap').is_apart
 local room = require 'torch.core.scratch'()
+local no = require('torch.core.ways').no
 
 local count, first_element, is_contiguous = memory.count, memory.first_element, memory.is_contiguous
 
@@ -55,10 +56,10 @@ end)
 local function find(t, p, d, of_slices)
    local T, elements = t.T, count(t)
    if not T.real or not T.here or elements == 0 or not few.small(t, elements) or p - p ~= 0 then
-      return nil
+      return no 'many elements, or a norm that is infinite'
    end
    local outer, inner = outer_and_inner(t, d)
-   if not outer then return nil end
+   if not outer then return no 'dimensions that two loops cannot follow' end
    local n = t[2 * d - 1]
    local found = of_slices and n or outer * inner
    local sums = ffi.cast('double *', room('sums', 8 * found))
@@ -70,7 +71,7 @@ end
 
 -- r, which has the sizes of t but 1 along d, = the p-norms of t along d; false where that is for Python.
 function norms.along(r, t, p, d)
-   if not is_contiguous(r) or not is_apart(r, t) then return false end
+   if not is_contiguous(r) or not is_apart(r, t) then return no 'a result that lies apart or shares memory' end
    local sums, n = find(t, p, d)
    if not sums then return false end
    local to = first_element(r)
@@ -84,7 +85,7 @@ local SCALE = [[
    return function(r, t, d, sums, maximum)
       local p, q, outer, inner, t_outer, step, t_inner = first_element(r), first_element(t), outer_and_inner(t, d)
       local outers, inners, r_outer, r_step, r_inner = outer_and_inner(r, d)
-      if outers ~= outer or inners ~= inner then return false end
+      if outers ~= outer or inners ~= inner then return no 'dimensions that two loops cannot follow' end
       for k = 0, t[2 * d - 1] - 1 do
          local factor = sums[k] > maximum and to_type(maximum / (sums[k] + 1e-7)) or 1
          for o = 0, outer - 1 do
@@ -100,11 +101,11 @@ local SCALE = [[
 ]]
 local scale_of = templates.for_each(types.codes_of_reals, function(code)
    return templates.compile('torch.luajit.norms', SCALE, { get = types[code].get, to_type = types[code].cast,
-      first_element = first_element, outer_and_inner = outer_and_inner })
+      no = no, first_element = first_element, outer_and_inner = outer_and_inner })
 end)
 
 function norms.renorm(r, t, p, d, maximum)
-   if not is_apart(r, t) and not (r == t and is_contiguous(r)) then return false end
+   if not is_apart(r, t) and not (r == t and is_contiguous(r)) then return no 'a result that shares memory' end
    local sums = find(t, p, d, true)
    return sums and scale_of(t.T.host.code)(r, t, d, sums, maximum)
 end

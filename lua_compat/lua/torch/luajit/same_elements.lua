@@ -5,6 +5,7 @@ local memory = require 'torch.core.memory'
 local few = require 'torch.luajit.elementwise'
 local templates = require 'torch.core.templates'
 local types = require 'torch.core.types'
+local no = require('torch.core.ways').no
 
 local count, first_element = memory.count, memory.first_element
 
@@ -26,20 +27,20 @@ local first_differ = templates.for_each(types.codes_of_numbers, function()
    return templates.compile('torch.luajit.same_elements', DIFFER, {})
 end)
 
--- Gives whether the elements of a and b, of the same sizes, are equal; nil where that is not found out here.
+-- Gives whether it is found out here, and whether the elements of a and b, of the same sizes, are equal.
 local function same_elements(a, b)
    local T, n = a.T, count(a)
-   if b.T ~= T or n == 0 or few.LIMIT == 0 or not (T.real or T.whole) then return nil end
+   if b.T ~= T or n == 0 or few.LIMIT == 0 or not (T.real or T.whole) then return no 'other types' end
    local p, q = first_element(a), first_element(b)
-   if first_differ(T.host.code)(p, q, 1, T.get) then return false end
+   if first_differ(T.host.code)(p, q, 1, T.get) then return true, false end
    if not few.are_turned(a, b, b) then p, q = few.in_one_piece(a, 1, n), few.in_one_piece(b, 2, n) end
-   if not (p and q) then return nil end
-   if first_differ(T.host.code)(p, q, n < FIRST and n or FIRST, T.get) then return false end
-   if n <= FIRST then return true end
+   if not (p and q) then return no 'many elements that lie apart' end
+   if first_differ(T.host.code)(p, q, n < FIRST and n or FIRST, T.get) then return true, false end
+   if n <= FIRST then return true, true end
    local same = compare_memory(p, q, n * T.size) == 0
-   if T.whole then return same end
-   if same and n <= MOST and few.are_finite(T, n, p, p) then return true end
-   return nil
+   if T.whole then return true, same end
+   if same and n <= MOST and few.are_finite(T, n, p, p) then return true, true end
+   return no 'real numbers of different bits, or many'
 end
 
 return same_elements

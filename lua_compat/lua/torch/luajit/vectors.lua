@@ -1,6 +1,7 @@
 -- Functions such as exp of many elements, by the vector library that PyTorch itself calls for them: the same bits.
 local templates = require 'torch.core.templates'
 local library = require 'torch.core.library'
+local no = require('torch.core.ways').no
 
 -- enabled: tests turn it off
 local vectors = { enabled = true }
@@ -31,7 +32,9 @@ end)
 
 -- A function(p, q, n) that writes f of the n elements from q to p, which may be the same; nil where Python computes it.
 function vectors.routine(T, f, n)
-   if not vectors.enabled or n > vectors.MOST or not T.real or not library.counts_threads() then return nil end
+   if not vectors.enabled or n > vectors.MOST or not T.real or not library.counts_threads() then
+      return no 'no routine for so many elements'
+   end
    if not routines then find() end
    return routines[T.host.name][f]
 end

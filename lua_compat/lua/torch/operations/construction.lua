@@ -9,6 +9,7 @@ local matrices = require 'torch.luajit.matrices'
 local triples = require 'torch.luajit.cross_product'
 local pointwise = require 'torch.operations.pointwise'
 local overloads = require 'torch.tensor.overloads'
+local way = require('torch.core.ways').of
 local python = require('th.python').functions
 
 local records = memory.records
@@ -154,7 +155,7 @@ define('linspace', { 'R n n m=100', spaced(even_sequence) }, floating)
 define('logspace', { 'R n n m=100', spaced(powers_of_ten) }, floating)
 
 local function triangle(kernel)
-   local in_lua = matrices[kernel]
+   local in_lua = way(kernel, matrices[kernel])
    local function compute(r, t, k)
       if not in_lua(r, t, k) then python[kernel](handle(r), handle(t), k) end
    end
@@ -167,8 +168,9 @@ end
 define('tril', { 'r T k=0', triangle('tril') })
 define('triu', { 'r T k=0', triangle('triu') })
 
+local diagonal_here = way('diag', matrices.diagonal)
 local function diagonal(r, t, k)
-   if not matrices.diagonal(r, t, k) then python.diag(handle(r), handle(t), k) end
+   if not diagonal_here(r, t, k) then python.diag(handle(r), handle(t), k) end
 end
 define('diag', { 'r T m=0', function(r, t, k)
    if t.nd ~= 1 and t.nd ~= 2 then errors.argument(1, 'matrix or a vector expected', 'THTensorMath.c') end
@@ -183,8 +185,9 @@ define('diag', { 'r T m=0', function(r, t, k)
    into(r, diagonal, t, k)
 end })
 
+local cross_here = way('cross', triples.cross)
 local function cross(r, a, b, d)
-   if not triples.cross(r, a, b, d) then python.cross(handle(r), handle(a), handle(b), d) end
+   if not cross_here(r, a, b, d) then python.cross(handle(r), handle(a), handle(b), d) end
 end
 define('cross', { 'r T T i=0', function(r, a, b, d)
    if a.nd ~= b.nd then
@@ -272,7 +275,7 @@ define('cat', {
 
 -- Writes t as many times to r as `times` says, where Lua can: both are seen as the times and the size of each dimension
 -- in turn.
-local function repeat_in_lua(r, t, times, nd)
+local repeat_in_lua = way('repeat_tensor', function(r, t, times, nd)
    local of_r, of_t, skipped = memory.copy_view(r), memory.copy_view(t), nd - t.nd
    of_r.nd, of_t.nd = 2 * nd, 2 * nd
    for d = 1, nd do
@@ -283,7 +286,7 @@ local function repeat_in_lua(r, t, times, nd)
       of_t[at], of_t[at + 1], of_t[at + 2], of_t[at + 3] = times[d], 0, size, step
    end
    return few.copy(of_r, of_t, count(r))
-end
+end)
 
 -- result:repeatTensor(tensor, times...) or tensor:repeatTensor(times...)
 local function repeat_tensor(result, tensor, ...)

@@ -7,6 +7,7 @@ local overloads = require 'torch.tensor.overloads'
 local few = require 'torch.luajit.elementwise'
 local matrices = require 'torch.luajit.matrices'
 local blas = require 'torch.luajit.blas'
+local way = require('torch.core.ways').of
 local python = require('th.python').functions
 local kernel = require('torch.core.kernels').of_records
 
@@ -15,9 +16,11 @@ local define, floating = overloads.define, overloads.floating
 local size_text, into, copy_of = pointwise.size_text, pointwise.into, pointwise.copy_of
 
 local add_up_products = few.reduction('result = result + $x * $y', 'IN_64_BITS')
+local dot_by_blas = way('dot', blas.dot, 'blas')
+local dot_here = way('dot', function(a, b) return add_up_products(a, b, 0) end)
 define('dot', { 'T T', function(a, b)
    pointwise.check_pair(a, b, 'tensor', 'src')
-   return count(a) == 0 and 0 or blas.dot(a, b) or add_up_products(a, b, 0) or python.dot(handle(a), handle(b))
+   return count(a) == 0 and 0 or dot_by_blas(a, b) or dot_here(a, b) or python.dot(handle(a), handle(b))
 end })
 
 -- Sizes: rows and columns of the product, and whether the factors fit.
@@ -73,23 +76,29 @@ end
 -- A factor that shares memory with the result is copied first.
 local function beside(r, factor) return apart.is_apart(r, factor) and factor or copy_of(factor) end
 
+-- What computes such a product: of matrices and vectors, or of batches.
+local function products(name)
+   if not name:find 'bmm$' then return way(name, blas.product, 'blas'), way(name, few.product) end
+   return way(name, blas.batched_product, 'blas'), way(name, few.batched_product)
+end
+
 -- r = product of a and b. A result that is given must have the product's size already.
 local function product(name, fit, letters, wrong_size)
-   local function multiply(r, nd, a, b)
-      if nd < 3 and (blas.product(r, 0, r, 1, a, b) or few.product(r, 0, r, 1, a, b)) then return end
-      if nd == 3 and (blas.batched_product(r, 0, r, 1, a, b) or few.batched_product(r, 0, r, 1, a, b)) then return end
+   local by_blas, in_luajit = products(name)
+   local function multiply(r, a, b)
+      if by_blas(r, 0, r, 1, a, b) or in_luajit(r, 0, r, 1, a, b) then return end
       python[name](handle(r), handle(a), handle(b))
    end
-   local function compute(nd, r, a, b) into(r, multiply, nd, beside(r, a), beside(r, b)) end
+   local function compute(r, a, b) into(r, multiply, beside(r, a), beside(r, b)) end
    local function into_new(r, a, b)
       local nd, n1, n2, n3 = fit(a, b)
       resize(r, nd, { n1, n2, n3 })
-      compute(nd, r, a, b)
+      compute(r, a, b)
    end
    local function into_given(r, a, b)
       local nd, n1, n2, n3 = fit(a, b)
       if not has_size(r, nd, n1, n2, n3) then wrong_size(r, a, b) end
-      compute(nd, r, a, b)
+      compute(r, a, b)
    end
    define(name, { 'o ' .. letters, into_given, 'N ' .. letters, into_new }, nil, { 'R ' .. letters, into_given })
 end
@@ -110,6 +119,7 @@ product('ger', fit_ger, 'T1 T1', function(r, a, b)
 end)
 
 -- The squared distances between the rows of a and those of b, times a number; more dimensions count as one.
+local distances_here = way('squared_distances', matrices.squared_distances)
 define('match', { 'R T T n=1', function(r, a, b, gain)
    if a.nd == 0 or b.nd == 0 then errors.argument(2, 'empty Tensor', 'THTensorMath.c') end
    if count(a) / a[1] ~= count(b) / b[1] then
@@ -117,21 +127,18 @@ define('match', { 'R T T n=1', function(r, a, b, gain)
    end
    a, b = beside(r, a), beside(r, b)
    resize(r, 2, { a[1], b[1] })
-   if not matrices.squared_distances(r, a, b, gain) then
+   if not distances_here(r, a, b, gain) then
       python.squared_distances(handle(r), handle(a), handle(b), gain)
    end
 end })
 
 -- r = beta * t + alpha * product of a and b
 local function sum_with_product(name, fit)
+   local by_blas, in_luajit = products(name)
    -- q: where r is written
    local function multiply(q, r, beta, t, alpha, a, b)
       if t == r then t = q end
-      if a.nd < 3 and (blas.product(q, beta, t, alpha, a, b) or few.product(q, beta, t, alpha, a, b)) then return end
-      if a.nd == 3 and (blas.batched_product(q, beta, t, alpha, a, b) or t.nd == 3
-         and few.batched_product(q, beta, t, alpha, a, b)) then
-         return
-      end
+      if by_blas(q, beta, t, alpha, a, b) or in_luajit(q, beta, t, alpha, a, b) then return end
       python[name](handle(q), beta, handle(t), alpha, handle(a), handle(b))
    end
    return function(r, beta, t, alpha, a, b)

@@ -11,6 +11,7 @@ local blas = require 'torch.luajit.blas'
 local overlapping = require 'torch.tensor.overlapping'
 local same_elements = require 'torch.luajit.same_elements'
 local overloads = require 'torch.tensor.overloads'
+local ways = require 'torch.core.ways'
 local python = require('th.python').functions
 
 local records = memory.records
@@ -20,8 +21,11 @@ local library = require 'torch.core.library'
 local meet, is_worth, of_rows = apart.meet, library.is_worth, blas.of_rows
 local define = overloads.define
 local write, kind = overlapping.write, overlapping.kind
+local no, way = ways.no, ways.of
 
 local pointwise = {}
+
+local copy_here = way('copy', few.copy)
 
 -- t with the sizes of r (the two have equally many elements) and without memory in common with r, which is written to.
 -- This allocates: call it before gathering the handles of a kernel's arguments.
@@ -31,7 +35,7 @@ local function shaped_like(r, t)
    if overlaps or not is_contiguous(t) then
       local copy = memory.temporary(t.T)
       resize_as(copy, t)
-      if not few.copy(copy, t, count(t)) then python.copy(handle(copy), handle(t)) end
+      if not copy_here(copy, t, count(t)) then python.copy(handle(copy), handle(t)) end
       t = copy
    end
    local view = memory.temporary(t.T)
@@ -66,14 +70,15 @@ function pointwise.check_pair(a, b, name_of_a, name_of_b, where)
 end
 
 -- Computations: a kernel, and perhaps the same as an expression of the elements (torch/few.lua).
-local function never() return false end
+local function never() return no 'no expression for it' end
 local function in_lua(expression, for_whole, plain)
    return expression and few.pointwise(expression, for_whole, 'SAME_BITS', plain) or never
 end
 
 -- r = f(t, s); expression: or what computes it
 local function with_tensor(kernel, expression, names, plain)
-   local compute = type(expression) == 'function' and expression or in_lua(expression, kernel ~= 'cdiv', plain)
+   local compute = way(kernel, type(expression) == 'function' and expression
+      or in_lua(expression, kernel ~= 'cdiv', plain))
    local function in_python(r, t, s) python[kernel](handle(r), handle(t), handle(s)) end
    return function(r, t, s)
       resize_as(r, t)
@@ -94,10 +99,14 @@ local MOST_SCALED = blas.MOST_ONES -- in a scratch buffer
 -- The routines for r and t, and perhaps s, of n elements, where they are for BLAS; r then holds what t does. Few
 -- elements are so only where the library is worth loading.
 local function begin_by_blas(r, t, s, n)
-   if n < FEWEST_BY_BLAS or few.LIMIT == 0 or t.T ~= r.T or s and s.T ~= r.T then return nil end
-   if n > MOST_ADDED and not library.saves_pytorch(n) then return nil end
-   if not (is_contiguous(r) and is_contiguous(t)) or s and (not is_contiguous(s) or meet(r, s)) then return nil end
-   if n <= MOST_SCALED and not is_worth(n) then return nil end
+   if n < FEWEST_BY_BLAS or few.LIMIT == 0 or t.T ~= r.T or s and s.T ~= r.T then
+      return no 'few elements, or other types'
+   end
+   if n > MOST_ADDED and not library.saves_pytorch(n) then return no 'many elements' end
+   if not (is_contiguous(r) and is_contiguous(t)) or s and (not is_contiguous(s) or meet(r, s)) then
+      return no 'elements that lie apart, or share memory'
+   end
+   if n <= MOST_SCALED and not is_worth(n) then return no 'few elements' end
    local routine = of_rows(r.T)
    return routine and (t == r or few.copy(r, t, n)) and routine
 end
@@ -109,7 +118,7 @@ local function add_by_blas(r, t, v, s, n)
    -- Of so many elements PyTorch rounds each product with its sum, as BLAS does on most processors (MKL's not on
    -- AMD's); LuaJIT does so of floats. BLAS leaves out what is multiplied by 0, NaNs or not.
    local plain = v == 1 or v == -1 or n > MOST_SCALED
-   if v == 0 or not plain and r.T.size < 8 then return false end
+   if v == 0 or not plain and r.T.size < 8 then return no 'a number that BLAS rounds otherwise' end
    local routine = begin_by_blas(r, t, s, n)
    if not routine then return false end
    local p, q = first_element(r), first_element(s)
@@ -125,7 +134,9 @@ end
 
 -- r = t + v
 local function add_number_by_blas(r, t, v, n)
-   if n > MOST_SCALED or v == 0 or r.T.size < 8 and r.T.cast(v) ~= v then return false end
+   if n > MOST_SCALED or v == 0 or r.T.size < 8 and r.T.cast(v) ~= v then
+      return no 'a number that BLAS rounds otherwise, or many elements'
+   end
    local routine = begin_by_blas(r, t, nil, n)
    if not routine then return false end
    blas.add(routine, n, blas.ones(r.T), first_element(r), v)
@@ -134,7 +145,7 @@ end
 
 -- r = t * v
 local function scale_by_blas(r, t, v, n)
-   if v == 0 or r.T.size < 8 and r.T.cast(v) ~= v then return false end
+   if v == 0 or r.T.size < 8 and r.T.cast(v) ~= v then return no 'a number that BLAS rounds otherwise' end
    local routine = begin_by_blas(r, t, nil, n)
    if not routine then return false end
    blas.scale(routine, n, first_element(r), v)
@@ -143,8 +154,8 @@ end
 
 -- r = f(t, v); expression: or what computes it
 local function with_scalar(kernel, expression, by_blas, plain)
-   local compute = type(expression) == 'function' and expression or in_lua(expression, true, plain)
-   by_blas = by_blas or never
+   by_blas = by_blas and way(kernel, by_blas, 'blas') or never
+   local compute = way(kernel, type(expression) == 'function' and expression or in_lua(expression, true, plain))
    local function in_python(r, t, _, v) python[kernel](handle(r), handle(t), v) end
    return function(r, t, v)
       resize_as(r, t)
@@ -157,8 +168,8 @@ end
 
 -- r = f(t, v, s)
 local function with_scaled_tensor(kernel, expression, by_blas)
-   local compute = few.pointwise(expression, true) -- PyTorch rounds product and sum in one step
-   by_blas = by_blas or never
+   by_blas = way(kernel, by_blas, 'blas')
+   local compute = way(kernel, few.pointwise(expression, true)) -- PyTorch rounds product and sum in one step
    local function in_python(r, t, s, v) python[kernel](handle(r), handle(t), v, handle(s)) end
    return function(r, t, v, s)
       resize_as(r, t)
@@ -183,7 +194,7 @@ local function copy(r, t)
    local n = count(r)
    pointwise.check_pair(r, t, 'tensor', 'src', 'THTensorCopy.c:86')
    if n == 0 then return end
-   if few.copy(r, t, n) then return end
+   if copy_here(r, t, n) then return end
    write(copy_in_python, r, shaped_like(r, t))
 end
 pointwise.copy = copy
@@ -207,11 +218,12 @@ end
 
 local function fill_in_python(r, _, _, v) python.fill(handle(r), v) end
 
+local fill_here = way('fill', function(r, v, n)
+   return v == 0 and 1 / v > 0 and few.zero(r, n) or few.fill(r, v, n) -- not a negative zero
+end)
 local function fill(r, v)
    local n = count(r)
-   if n == 0 then return end
-   if v == 0 and 1 / v > 0 and few.zero(r, n) then return end -- not a negative zero
-   if not few.fill(r, v, n) then write(fill_in_python, r, nil, nil, v) end
+   if n > 0 and not fill_here(r, v, n) then write(fill_in_python, r, nil, nil, v) end
 end
 pointwise.fill = fill
 
@@ -332,8 +344,8 @@ end
 define('cremainder', { 'R t T', with_tensor('cremainder', in_lua '$x - $y * floor($round($x / $y))') })
 local function clamp_in_python(r, t, _, low, high) python.clamp(handle(r), handle(t), low, high) end
 local CLAMPED = '$x < v and v or $x > w and w or $x'
-local clamp_few = few.pointwise(CLAMPED, true, 'SAME_BITS', 'min(w, max(v, $x))') -- equal numbers: the second
-local clamp_oddly = few.pointwise(CLAMPED, true, 'SAME_BITS')
+local clamp_few = way('clamp', few.pointwise(CLAMPED, true, 'SAME_BITS', 'min(w, max(v, $x))')) -- equal: the second
+local clamp_oddly = way('clamp', few.pointwise(CLAMPED, true, 'SAME_BITS'))
 define('clamp', { 'R t n n', function(r, t, low, high)
    resize_as(r, t)
    local n = count(t)
@@ -359,13 +371,13 @@ local function add_quotients(r, a, b, v, n)
    local T = r.T
    if T.host == types.Double then return quotients_of_doubles(r, a, b, v, n) end
    if T.whole then
-      if count_zeros(b, b, 0) ~= 0 then return false end -- Python raises the error
+      if count_zeros(b, b, 0) ~= 0 then return no 'a division by zero' end -- Python raises the error
       if T.size < 8 then return math.abs(v) <= LARGEST_FACTOR and quotients_of_small(r, a, b, v, n) end
    end
    return quotients(r, a, b, v, n)
 end
 
-for name, compute in pairs{ addcmul = products, addcdiv = add_quotients } do
+for name, compute in pairs{ addcmul = way('addcmul', products), addcdiv = way('addcdiv', add_quotients) } do
    local function in_python(r, a, b, v) python[name](handle(r), v, handle(a), handle(b)) end
    define(name, { 'R t n=1 T T', function(r, t, v, a, b)
       if r ~= t then
@@ -418,7 +430,7 @@ local function exactly(kernel)
 end
 
 local function unary(kernel)
-   local compute = few.functions[kernel] or exactly(kernel)
+   local compute = way(kernel, few.functions[kernel] or exactly(kernel))
    local function in_python(r, t) python.unary(handle(r), handle(t), kernel) end
    return function(r, t)
       resize_as(r, t)
@@ -452,7 +464,7 @@ define('neg', { 'R t', unary 'neg' }, overloads.floating)
 define('cinv', { 'R t', unary 'reciprocal' }, overloads.floating)
 define('sign', { 'R t', unary 'sign' })
 
-local lerp_in_lua = in_lua '$x + $round(v * $round($y - $x))'
+local lerp_in_lua = way('lerp', in_lua '$x + $round(v * $round($y - $x))')
 local function lerp_in_python(r, t, s, v) python.lerp(handle(r), handle(t), handle(s), v) end
 local function lerp(r, t, s, v)
    resize_as(r, t)
@@ -477,7 +489,7 @@ end
 powers[3] = with_scalar('pow', in_lua '$round($x * $x) * $x')
 local any_power = with_scalar('pow', of_two 'pow($x, v)')
 local function pow_scalar(r, t, v) return (powers[v] or any_power)(r, t, v) end
-local power_of_scalar = of_two 'pow(v, $x)'
+local power_of_scalar = way('scalar_pow', of_two 'pow(v, $x)')
 local function scalar_pow_in_python(r, t, _, v) python.scalar_pow(handle(r), v, handle(t)) end
 local function scalar_pow(r, v, t)
    resize_as(r, t)
@@ -491,8 +503,8 @@ define('pow', { 'R t n', pow_scalar, 'R n t', scalar_pow, 's s', math.pow }, ove
 -- Comparisons
 
 for name, relation in pairs{ lt = '<', gt = '>', le = '<=', ge = '>=', eq = '==', ne = '~=' } do
-   local compute_value, compute_other = few.comparison(('$x %s v'):format(relation)),
-      few.comparison(('$x %s $y'):format(relation))
+   local compute_value, compute_other = way(name, few.comparison(('$x %s v'):format(relation))),
+      way(name, few.comparison(('$x %s $y'):format(relation)))
    local function value_in_python(r, t, _, v) python.compare_value(handle(r), handle(t), v, name) end
    local function other_in_python(r, t, s) python.compare(handle(r), handle(t), handle(s), name) end
    local function with_value(r, t, v)
@@ -511,12 +523,16 @@ for name, relation in pairs{ lt = '<', gt = '>', le = '<=', ge = '>=', eq = '=='
 end
 
 local differences = few.reduction('if $x ~= $y then result = result + 1 end', true)
+local equal_here = way('equal', function(a, b)
+   local done, same = same_elements(a, b)
+   if done then return done, same end
+   local different = differences(a, b, 0)
+   return different, different == 0
+end)
 define('equal', { 'T T', function(a, b)
    if not same_size(a, b) then return false end
-   local same = same_elements(a, b)
-   if same ~= nil then return same end
-   local different = differences(a, b, 0)
-   if different then return different == 0 end
+   local done, same = equal_here(a, b)
+   if done then return same end
    return count(a) == 0 or python.equal(handle(a), handle(b))
 end })
 

@@ -13,12 +13,14 @@ local masks = require 'torch.luajit.masks'
 local ordering = require 'torch.luajit.sorting.quicksort'
 local is_apart = require('torch.core.overlap').is_apart
 local pointwise = require 'torch.operations.pointwise'
+local ways = require 'torch.core.ways'
 local python = require('th.python').functions
 
 local shaped_like, copy, into = pointwise.shaped_like, pointwise.copy, pointwise.into
 local handle, resize, resize_plain, resize_as, count = memory.handle, memory.resize, memory.resize_plain,
    memory.resize_as, memory.count
 local define, floating = overloads.define, overloads.floating
+local no, way = ways.no, ways.of
 
 local function check_dimension(t, d, what, where, position)
    if not (d >= 1 and d <= t.nd) then errors.argument(position or 2, what:format(d), where) end
@@ -35,9 +37,9 @@ local function resize_along(r, t, d, n)
 end
 
 local function reduction(kernel, what, where, position)
-   local in_lua = along[kernel]
+   local in_lua = way(kernel, along[kernel])
    local function compute(r, t, d, option)
-      if in_lua and in_lua(r, nil, t, d, option) then return end
+      if in_lua(r, nil, t, d, option) then return end
       if option == nil then
          python[kernel](handle(r), handle(t), d)
       else
@@ -64,17 +66,21 @@ end
 -- Few elements, and floats, are added up in their order, as Torch7 does, many doubles in BLAS's.
 local add_up = few.reduction('result = result + $x', 'IN_64_BITS', 'FLOATS')
 local sum_of_many = of_all('sum_all', 0)
-local function add_up_all(t) return add_up(t, t, 0) or t.nd > 0 and blas.sum(t) end
-local function sum_all(t) return add_up_all(t) or sum_of_many(t) end
+local function adding_up(name)
+   local in_luajit, by_blas = way(name, add_up), way(name, blas.sum, 'blas')
+   return function(t) return in_luajit(t, t, 0) or t.nd > 0 and by_blas(t) end
+end
+local sum_here, sum_for_mean = adding_up 'sum_all', adding_up 'mean_all'
+local function sum_all(t) return sum_here(t) or sum_of_many(t) end
 
 define('sum', { 'T', sum_all, 'r T i', reduction('sum', nil, 'THTensorMath.c:1713') })
-local multiply_all, product_of_many = few.reduction('result = result * $x', 'IN_64_BITS', 'REALS'),
-   of_all('prod_all', 1)
+local multiply_all = way('prod_all', few.reduction('result = result * $x', 'IN_64_BITS', 'REALS'))
+local product_of_many = of_all('prod_all', 1)
 define('prod', { 'T', function(t) return multiply_all(t, t, 1) or product_of_many(t) end, 'r T i',
    reduction('prod', nil, 'THTensorMath.c:1798') })
 local mean_of_many = of_all('mean_all', nil, 'empty Tensor')
 local function mean_all(t)
-   local sum = add_up_all(t)
+   local sum = sum_for_mean(t)
    return sum and sum / count(t) or mean_of_many(t)
 end
 define('mean', { 'T', mean_all, 'r T i', reduction('mean', 'invalid dimension %d', 'THTensorMath.c:2964') },
@@ -82,15 +88,15 @@ define('mean', { 'T', mean_all, 'r T i', reduction('mean', 'invalid dimension %d
 local add_up_distances = few.reduction('local z = $x - v result = result + z * z')
 for _, name in ipairs{ 'std', 'var' } do
    local of_many = of_all(name .. '_all', nil, 'empty Tensor')
-   local function of_few(t, biased)
+   local of_few = way(name .. '_all', function(t, biased)
       local n, sum = count(t), add_up(t, t, 0)
       local squares = sum and add_up_distances(t, t, 0, sum / n)
-      if not squares then return of_many(t, biased) end
+      if not squares then return false end
       local variance = squares / (biased and n or n > 1 and n - 1 or 0 / 0)
       return name == 'std' and math.sqrt(variance) or variance
-   end
+   end)
    define(name, {
-      'T B=false', of_few,
+      'T B=false', function(t, biased) return of_few(t, biased) or of_many(t, biased) end,
       'r T i B=false', reduction(name, 'invalid dimension %d', 'THTensorMath.c:2972', 3),
    }, floating)
 end
@@ -101,18 +107,23 @@ local norm_of_many = of_all('norm_all', 0)
 -- A power that sums of powers are the root of; Torch7's results for others are Python's.
 local function is_power(p) return p ~= 0 and p - p == 0 end
 local add_up_powers = few.reduction('result = result + abs($x) ^ v')
-local function norm_all(t, p)
-   if p == 2 then
-      local squares = add_up_squares(t, t, 0) or t.nd > 0 and blas.sum(t, true)
-      return squares and math.sqrt(squares) or norm_of_many(t, p)
-   end
-   if p == 1 or p == 0 then return (p == 1 and add_up_absolutes or count_others)(t, t, 0) or norm_of_many(t, p) end
-   local powers = is_power(p) and add_up_powers(t, t, 0, p)
-   return powers and norms.of_sum(powers, p) or norm_of_many(t, p)
-end
+local norm_here = way('norm_all', function(t, p)
+   local sum
+   if p == 2 then sum = add_up_squares(t, t, 0)
+   elseif p == 1 or p == 0 then sum = (p == 1 and add_up_absolutes or count_others)(t, t, 0)
+   else sum = is_power(p) and add_up_powers(t, t, 0, p) or not is_power(p) and no 'a power that has no root' end
+   return sum and norms.of_sum(sum, p)
+end)
+local norm_by_blas = way('norm_all', function(t, p)
+   local squares = p == 2 and t.nd > 0 and blas.sum(t, true)
+   return squares and math.sqrt(squares)
+end, 'blas')
+local function norm_all(t, p) return norm_here(t, p) or norm_by_blas(t, p) or norm_of_many(t, p) end
+local norm_along_here = way('norm', function(r, t, p, d)
+   return p == 2 and along.length(r, nil, t, d) or p == 1 and along.absolutes(r, nil, t, d) or norms.along(r, t, p, d)
+end)
 local function norm_along(r, t, p, d)
-   if p == 2 and along.length(r, nil, t, d) or p == 1 and along.absolutes(r, nil, t, d) then return end
-   if not norms.along(r, t, p, d) then python.norm(handle(r), handle(t), d, p) end
+   if not norm_along_here(r, t, p, d) then python.norm(handle(r), handle(t), d, p) end
 end
 define('norm', {
    'T n=2', norm_all,
@@ -122,8 +133,9 @@ define('norm', {
       into(r, norm_along, t, p, d)
    end,
 }, floating)
+local renorm_here = way('renorm', norms.renorm)
 local function renorm_into(r, t, p, d, maximum)
-   if not norms.renorm(r, t, p, d, maximum) then python.renorm(handle(r), handle(t), p, d, maximum) end
+   if not renorm_here(r, t, p, d, maximum) then python.renorm(handle(r), handle(t), p, d, maximum) end
 end
 define('renorm', { 'R t n i n', function(r, t, p, d, maximum)
    if not (d >= 1 and d <= t.nd) then errors.argument(3, ('invalid dimension %d'):format(d), 'THTensorMath.c') end
@@ -140,11 +152,15 @@ local differences = {
    few.reduction('local z = $x - $y result = result + z * z'),
 }
 local powers_of_differences = few.reduction('result = result + abs($x - $y) ^ v')
+local dist_here = way('dist', function(a, b, p)
+   local add_up_differences = differences[p] or is_power(p) and powers_of_differences
+   local sum = add_up_differences and add_up_differences(a, b, 0, p)
+   return sum and norms.of_sum(sum, p)
+end)
 define('dist', { 'T T n=2', function(a, b, p)
    pointwise.check_pair(a, b, 'tensor', 'src')
-   local add_up = differences[p] or is_power(p) and powers_of_differences
-   local sum = add_up and add_up(a, b, 0, p)
-   if sum then return norms.of_sum(sum, p) end
+   local distance = dist_here(a, b, p)
+   if distance then return distance end
    b = shaped_like(a, b)
    return python.dist(handle(a), handle(b), p)
 end }, floating)
@@ -154,30 +170,39 @@ for code = 1, types.count do
    if types[code].device then truth_types[#truth_types + 1] = types[code] end
 end
 local count_zeros = few.reduction('if $x == 0 then result = result + 1 end', true)
+local all_here = way('all_nonzero', function(t)
+   local done, all = masks.all(t)
+   if done then return done, all end
+   local zeros = count_zeros(t, t, 0)
+   return zeros, zeros == 0
+end)
+local any_here = way('any_nonzero', function(t)
+   local done, any = masks.any(t)
+   if done then return done, any end
+   local zeros = count_zeros(t, t, 0)
+   return zeros, zeros and zeros < count(t)
+end)
 define('all', { 'T', function(t)
    if t.nd == 0 then errors.argument(1, 'empty Tensor', 'THTensorMath.c') end
-   local all = masks.all(t)
-   if all ~= nil then return all end
-   local zeros = count_zeros(t, t, 0)
-   if zeros then return zeros == 0 end
+   local done, all = all_here(t)
+   if done then return all end
    return python.all_nonzero(handle(t))
 end }, truth_types)
 define('any', { 'T', function(t)
    if t.nd == 0 then errors.argument(1, 'empty Tensor', 'THTensorMath.c') end
-   local any = masks.any(t)
-   if any ~= nil then return any end
-   local zeros = count_zeros(t, t, 0)
-   if zeros then return zeros < count(t) end
+   local done, any = any_here(t)
+   if done then return any end
    return python.any_nonzero(handle(t))
 end }, truth_types)
 define('numel', { 'T', count })
+local trace_here = way('trace', matrices.trace)
 define('trace', { 'T', function(t)
    if t.nd ~= 2 then errors.argument(1, 'expected a matrix', 'THTensorMath.c') end
-   return matrices.trace(t) or python.trace(handle(t))
+   return trace_here(t) or python.trace(handle(t))
 end })
 
 for _, name in ipairs{ 'cumsum', 'cumprod' } do
-   local in_lua = along[name]
+   local in_lua = way(name, along[name])
    local function in_python(r, t, d)
       if not in_lua(r, nil, t, d) then python[name](handle(r), handle(t), d) end
    end
@@ -190,7 +215,7 @@ end
 
 -- Values and their positions along a dimension
 local function with_positions(kernel, what, where)
-   local in_lua = along[kernel]
+   local in_lua = way(kernel, along[kernel])
    local function compute(r, l, t, d)
       if not in_lua(r, l, t, d) then python[kernel](handle(r), handle(l), handle(t), d) end
    end
@@ -205,18 +230,19 @@ end
 
 for name, row in pairs{ max = { '>', -math.huge }, min = { '<', math.huge } } do
    local relation, start = unpack(row)
+   local of_plain = along[name .. '_of_all']
    local extreme = few.reduction(('local x = $x if x %s result or x ~= x then result = x end'):format(relation), true,
       'SAME_BITS')
    local of_many = of_all(name .. '_all', nil, (name == 'std' or name == 'var') and 'empty Tensor' or nil)
-   local of_plain = along[name .. '_of_all']
+   local of_any = way(name .. '_all', function(t) return of_plain(t) or extreme(t, t, start) end)
    define(name, {
-      'T', function(t) return of_plain(t) or extreme(t, t, start) or of_many(t) end,
+      'T', function(t) return of_any(t) or of_many(t) end,
       'r l T i', with_positions(name, 'dimension %d out of range', 'THTensorMath.c:1555'),
    })
 end
 -- What the order of a row gives: with Torch7's algorithm, on a device with its kernel.
 local function by_order(name)
-   local compute = ordering[name]
+   local compute = ways.alone(name, ordering[name])
    return function(r, l, t, d, count, k, largest, sorted)
       if t == r or t == l then t = pointwise.copy_of(t) end -- a result's sizes change before the elements are read
       resize_along(r, t, d, count)
@@ -254,6 +280,7 @@ define('kthvalue', { 'r l T m i=nil', function(r, l, t, k, d)
    end
    kthvalue(r, l, t, d, 1, k)
 end })
+local sort = ways.alone('sort', ordering.sort)
 define('sort', { 'r l T i=nil B=false', function(r, l, t, d, descending)
    d = d or t.nd
    check_dimension(t, d, 'invalid dimension %d', 'THTensorMath.c:2290')
@@ -266,7 +293,7 @@ define('sort', { 'r l T i=nil B=false', function(r, l, t, d, descending)
          copy(r, t) -- so that a result that shares its elements holds what Torch7 sorts
          t = r
       end
-      ordering.sort(r, l, t, d, descending)
+      sort(r, l, t, d, descending)
    end
 end })
 define('topk', { 'r l T m=1 i=nil B=false B=false', function(r, l, t, k, d, largest, sorted)

@@ -13,6 +13,7 @@ local masks = require 'torch.luajit.masks'
 local nonzero = require 'torch.luajit.nonzero'
 local pointwise = require 'torch.operations.pointwise'
 local offsets = require('torch.operations.elements').offsets
+local way = require('torch.core.ways').of
 local python = require('th.python').functions
 
 local shaped_like, into, copy_of = pointwise.shaped_like, pointwise.into, pointwise.copy_of
@@ -29,7 +30,8 @@ local function check_index(index, source, d, where)
    if source.nd == 0 then errors.argument(2, 'Source tensor is empty', where) end
 end
 
-local count_outside = few.reduction('if not ($x >= 1 and $x <= v) then result = result + 1 end', true)
+local count_outside = way('out_of_range',
+   few.reduction('if not ($x >= 1 and $x <= v) then result = result + 1 end', true))
 -- Whether any of the indices is none of 1 to size.
 local function out_of_range(index, size)
    if index.nd == 0 then return false end
@@ -93,18 +95,27 @@ local function each_slice(r, d, index, write)
    end
 end
 
+local select_here = way('index_select', along.select)
 local function select_indices(r, s, d, index)
-   if not along.select(r, s, d, index) then python.index_select(handle(r), handle(s), d, handle(index)) end
+   if not select_here(r, s, d, index) then python.index_select(handle(r), handle(s), d, handle(index)) end
 end
 local function select_masked(r, s, mask) python.masked_select(handle(r), handle(s), handle(mask)) end
 local function fill_masked_in_python(r, mask, _, number) python.masked_fill(handle(r), handle(mask), number) end
-local count_wrong = few.reduction('if $x > 1 then result = result + 1 end', true)
-local count_ones = few.reduction('result = result + $x', true)
+local count_wrong = way('out_of_mask', few.reduction('if $x > 1 then result = result + 1 end', true))
+local count_ones = way('sum_all', few.reduction('result = result + $x', true))
+local places_of_ones = way('ones_of_mask', masks.places)
 -- How many ones a mask has, and their positions where those are for LuaJIT.
 local function ones(mask)
-   local listed, n = masks.places(mask)
+   local listed, n = places_of_ones(mask)
    return n or tonumber(count_ones(mask, mask, 0) or python.sum_all(handle(mask))), listed
 end
+local select_ones, copy_to_ones = way('masked_select', masks.select), way('masked_copy', masks.copy)
+local fill_ones = way('masked_fill', function(r, mask, number)
+   return masks.fill(r, mask, number) or few.fill_where(r, mask, number, count(r))
+end)
+local fill_places, gather_here = way('index_fill', places.fill), way('gather', along.gather)
+local scatter_here, scatter_apart = way('scatter', along.scatter), way('scatter', along.scatter_apart)
+local find_nonzero = way('nonzero', nonzero.find)
 local function gather_in_python(r, t, d, index) python.gather(handle(r), handle(t), d, handle(index)) end
 local function is_repeated(r) return overlapping.kind(r) ~= nil end
 
@@ -153,6 +164,7 @@ local function install(T)
    end
 
    local function write_by_index(name, kernel, in_lua, write)
+      in_lua = way(kernel, in_lua)
       mt[name] = function(self, ...)
          if select('#', ...) ~= 3 then wrong_arguments('TENSOR, number, torch.LongTensor, TENSOR') end
          local d, index, source = ...
@@ -191,7 +203,7 @@ local function install(T)
       check_places(i, r, d)
       if overlapping.kind(r) then
          each_slice(r, d, i, function(q) pointwise.fill(q, number) end)
-      elseif not places.fill(r, d, i, number) then
+      elseif not fill_places(r, d, i, number) then
          python.index_fill(handle(r), d, handle(i), number)
       end
       return value -- not self, as in Torch7
@@ -227,7 +239,7 @@ local function install(T)
       m = mask_for(s, m, 'src')
       local total, listed = ones(m)
       resize(r, 1, { total })
-      if total > 0 and not (listed and is_apart(r, m) and masks.select(r, s, listed, total)) then
+      if total > 0 and not (listed and is_apart(r, m) and select_ones(r, s, listed, total)) then
          into(r, select_masked, s, m)
       end
       if n == 3 then return mask end -- so it is in Torch7
@@ -240,7 +252,7 @@ local function install(T)
       local r, m, number = check(self, 1, T), check(mask, 2, Byte), number_argument(value, 3)
       if r.nd > 0 then
          m = mask_for(r, m, 'tensor')
-         if not masks.fill(r, m, number) and not few.fill_where(r, m, number, count(r)) then
+         if not fill_ones(r, m, number) then
             overlapping.write(fill_masked_in_python, r, m, nil, number)
          end
       end
@@ -260,7 +272,7 @@ local function install(T)
       if total > count(s) then
          errors.raise('Number of elements of src < number of ones in mask', 'THTensorMath.c:159')
       end
-      if total == 0 or listed and is_apart(r, m) and masks.copy(r, s, listed, total) then return self end
+      if total == 0 or listed and is_apart(r, m) and copy_to_ones(r, s, listed, total) then return self end
       if overlapping.kind(r) then
          local next_place, next_source = offsets(m), offsets(s)
          for at in offsets(r) do
@@ -309,7 +321,7 @@ local function gather(r, t, d, index)
    check_not_above(t, d, 3)
    check_not_below(t, d)
    check_sizes(index, t, d, r, t)
-   if not is_repeated(r) and along.gather(r, t, d, index) then return end
+   if not is_repeated(r) and gather_here(r, t, d, index) then return end
    if out_of_range(index, t[2 * d - 1]) then errors.raise('Invalid index in gather', 'THTensorMath.c:456') end
    into(r, gather_in_python, t, d, index)
 end
@@ -358,11 +370,11 @@ local function scatter(kernel)
       end
       local here = kernel ~= 'scatter_add' and not is_repeated(r)
       local t, number = tensor and source or nil, not tensor and source or nil
-      if here and along.scatter(r, d, index, t, number) then return end
+      if here and scatter_here(r, d, index, t, number) then return end
       if out_of_range(index, r[2 * d - 1]) then
          errors.raise('Invalid index in scatter', 'THTensorMath.c:482')
       end
-      if here and along.scatter_apart(r, d, index, t, number) then return end
+      if here and scatter_apart(r, d, index, t, number) then return end
       if overlapping.kind(r) then
          scatter_in_turn(r, d, index, source, kernel == 'scatter_add')
       else
@@ -394,7 +406,7 @@ define('scatter', {
 }, on_device)
 
 define('nonzero', { 'l T', function(l, t)
-   if nonzero.find(l, t) then return end
+   if find_nonzero(l, t) then return end
    local n = t.nd > 0 and python.count_nonzero(handle(t)) or 0
    resize(l, 2, { n, t.nd })
    if n > 0 then python.nonzero(handle(l), handle(t)) end

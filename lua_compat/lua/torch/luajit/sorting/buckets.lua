@@ -271,6 +271,7 @@ function buckets.order(r, l, t, d, wanted, otherwise)
          if m.scales[row] == 0 and m.whole[row] == 0 then otherwise(r, l, t, d, from, row, wanted) end
       end
    end
+   return true
 end
 
 return buckets

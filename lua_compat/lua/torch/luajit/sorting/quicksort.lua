@@ -154,6 +154,7 @@ end
 local function each_row(r, l, t, d, wanted)
    local starts, count = rows.starts(t, r, l, d)
    for row = 0, count - 1 do order_row(r, l, t, d, starts, row, wanted) end
+   return true
 end
 
 -- The same, rows together where that is possible. Rows that share memory are ordered in turn.
@@ -161,10 +162,10 @@ local function sorted_rows(r, l, t, d, wanted)
    if not buckets.fit(t, d) or kind(r) or kind(l) or t ~= r and not is_apart(t, r, l) then
       return each_row(r, l, t, d, wanted)
    end
-   buckets.order(r, l, t, d, wanted, order_row)
+   return buckets.order(r, l, t, d, wanted, order_row)
 end
 
--- What follows gives r, the elements, and l, their positions, of each row of t along dimension d.
+-- What follows gives r, the elements, and l, their positions, of each row of t along dimension d; always here.
 
 local function sort(algorithms, v, p, n, wanted)
    (wanted.falling and algorithms.descending or algorithms.ascending).sort(v, p, n)
@@ -172,7 +173,7 @@ local function sort(algorithms, v, p, n, wanted)
 end
 local rising = { order = sort, first = 0, all_differ = true, is_sort = true, falling = false }
 local falling = { order = sort, first = 0, all_differ = true, is_sort = true, falling = true }
-function ordering.sort(r, l, t, d, is_falling) sorted_rows(r, l, t, d, is_falling and falling or rising) end
+function ordering.sort(r, l, t, d, is_falling) return sorted_rows(r, l, t, d, is_falling and falling or rising) end
 
 local function select_kth(algorithms, v, p, n, wanted)
    algorithms.ascending.select(v, p, n, wanted.first)
@@ -181,7 +182,7 @@ end
 
 -- The element that has k - 1 before it.
 function ordering.kthvalue(r, l, t, d, k)
-   sorted_rows(r, l, t, d, { order = select_kth, first = k - 1, some = 1, falling = false })
+   return sorted_rows(r, l, t, d, { order = select_kth, first = k - 1, some = 1, falling = false })
 end
 
 -- Of the sorted smallest all but the last are put in order: it is the largest anyway.
@@ -220,6 +221,6 @@ end
 -- The most frequent element, the smallest of several, at the end of its run in the sorted row: the first where all
 -- differ.
 local most_frequent = { order = find_most_frequent, first = 0, some = 1, all_differ = true, falling = false }
-function ordering.mode(r, l, t, d) sorted_rows(r, l, t, d, most_frequent) end
+function ordering.mode(r, l, t, d) return sorted_rows(r, l, t, d, most_frequent) end
 
 return ordering
