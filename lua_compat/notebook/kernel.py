@@ -77,31 +77,30 @@ class LuaKernel(Kernel):
         if not self.has_run_cells:
             self._streams.settle()  # what was printed so far is no cell's
         self._parent, self.has_run_cells = self.get_parent("shell"), True
+        error = self._run(code, silent)
+        self._streams.settle()
+        if error is None:
+            answer: dict[str, Any] = {"status": "ok", "payload": [], "user_expressions": {}}
+        else:
+            answer = {"status": "error", **error}
+            if not silent:
+                self.send_response(self.iopub_socket, "error", error)
+        return {"execution_count": self.execution_count, **answer}
+
+    def _run(self, code: str, silent: bool) -> dict[str, Any] | None:
+        """Runs a cell; returns the content of the message on its error."""
         if not silent:
             self._cells[self.execution_count] = code
         try:
             self._interrupts.listen()
             problem = self._runtime.run_cell(code, self.execution_count, silent)
-            error = (
-                ("LuaError", problem.split("\n")[0], with_source(problem, self._cells)) if problem else None
-            )
         except KeyboardInterrupt:
-            error = ("KeyboardInterrupt", "interrupted", ["interrupted"])
+            return _error("KeyboardInterrupt", "interrupted", ["interrupted"])
         except SystemExit as stop:
-            text = f"os.exit({stop.code}): the notebook goes on"
-            error = ("SystemExit", str(stop.code), [text])
-        self._streams.settle()
-        if error is None:
-            return {
-                "status": "ok",
-                "execution_count": self.execution_count,
-                "payload": [],
-                "user_expressions": {},
-            }
-        content = dict(zip(("ename", "evalue", "traceback"), error, strict=True))
-        if not silent:
-            self.send_response(self.iopub_socket, "error", content)
-        return {"status": "error", "execution_count": self.execution_count, **content}
+            return _error("SystemExit", str(stop.code), [f"os.exit({stop.code}): the notebook goes on"])
+        if problem is None:
+            return None
+        return _error("LuaError", problem.split("\n")[0], with_source(problem, self._cells))
 
     async def do_complete(self, code: str, cursor_pos: int) -> dict[str, Any]:
         start, names = completions(self._runtime.complete, code[:cursor_pos])
@@ -129,6 +128,10 @@ class LuaKernel(Kernel):
 
     async def do_shutdown(self, restart: bool) -> dict[str, Any]:
         return {"status": "ok", "restart": restart}
+
+
+def _error(name: str, value: str, traceback: list[str]) -> dict[str, Any]:
+    return {"ename": name, "evalue": value, "traceback": traceback}
 
 
 def run_kernel(runtime: "Runtime", interrupts: "Interrupts", connection_file: str) -> int:

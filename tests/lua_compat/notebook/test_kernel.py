@@ -220,6 +220,9 @@ def test_errors_name_the_line_of_the_cell(front: Front) -> None:
     assert front.run("coroutine.wrap(function() error('inner') end)()").error["evalue"].endswith(":1: inner")
     assert front.run("a b").error["evalue"].endswith("'=' expected near 'b'")
     assert front.run("error({ 1 })").status == "error"
+    failing = "setmetatable({}, { __tostring = function() error('no text') end })"
+    assert front.run(failing).error["evalue"].endswith("no text")
+    assert front.run("$ exit 3").status == "ok"
 
 
 def test_interrupts_leave_the_state(front: Front) -> None:

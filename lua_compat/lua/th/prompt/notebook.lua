@@ -59,7 +59,7 @@ local function compile(text, name)
 end
 
 -- Runs a cell; returns an error's text, with a traceback, or nil.
-local function run_cell(text, number, silent)
+local function run(text, number, silent)
    if lines.run_command(text) then return end
    local name = ('In [%d]'):format(number)
    local compiled, problem = compile(text, '=' .. name)
@@ -73,6 +73,12 @@ local function run_cell(text, number, silent)
       local data = not silent and not lines.is_silent(text) and results.data(...)
       if data then channel.result(data) end
    end)
+end
+
+-- The same, where help fails, a shell command, or the text of a value.
+local function run_cell(...)
+   local _, problem = pcall(run, ...)
+   return problem ~= nil and tostring(problem) or nil
 end
 
 return {
