@@ -57,7 +57,7 @@ local function find()
       local gemv = library.routine(letter .. 'gemv_', GEMV, ctype)
       if gemm and gemv then
          found[name] = { gemm = gemm, gemv = gemv, alpha = ffi.new(ctype .. '[1]'), beta = ffi.new(ctype .. '[1]'),
-            axpy = library.routine(letter .. 'axpy_', AXPY, ctype),
+            axpy = library.product(letter .. 'axpy', AXPY, ctype) or library.routine(letter .. 'axpy_', AXPY, ctype),
                scal = library.routine(letter .. 'scal_', SCAL, ctype),
                   copy = library.routine(letter .. 'copy_', COPY, ctype),
             result = ffi.new(ctype .. '[1]'), gemm_alone = library.product(letter .. 'gemm', GEMM, ctype),

@@ -4,22 +4,28 @@ local memory = require 'torch.core.memory'
 local overlap = require 'torch.core.overlap'
 local few = require 'torch.luajit.elementwise'
 local ways = require 'torch.core.ways'
+local templates = require 'torch.core.templates'
+local types = require 'torch.core.types'
 local blas = require 'torch.luajit.blas'
 local all_within = require 'nn.shared.luajit.indices'
 local new_room = require 'torch.core.scratch'
 
-local luajit = ways.luajit
+local luajit, no = ways.luajit, ways.no
 local count, is_contiguous, first_element = memory.count, memory.is_contiguous, memory.first_element
 local is_apart = overlap.is_apart
-local tonumber, place, abs, sqrt = tonumber, few.place, math.abs, math.sqrt
+local place = few.place
 
-local MOST = 8 -- times few.LIMIT elements: several operators of PyTorch stand against one loop
+local MOST = 2 ^ 14 -- times few.LIMIT elements: PyTorch's index_add_ is slower however many there are
 
 -- How often each of n rows, from 1, occurs among those at places, step apart: in a room, for those that occur.
 local room = new_room()
 local function occurrences(places, step, n, rows)
    local counts = ffi.cast('int32_t *', room('counts', 4 * (rows + 1)))
-   for k = 0, n - 1 do counts[place(places, k * step, rows)] = 0 end
+   if n < rows then
+      for k = 0, n - 1 do counts[place(places, k * step, rows)] = 0 end
+   else
+      ffi.fill(counts, 4 * (rows + 1))
+   end
    for k = 0, n - 1 do
       local at = place(places, k * step, rows)
       counts[at] = counts[at] + 1
@@ -27,71 +33,108 @@ local function occurrences(places, step, n, rows)
    return counts
 end
 
-local function lookup_grad_weight(weight, index, gradient, padding, scale, by_frequency)
-   local T = weight.T
-   if weight.nd ~= 2 or index.nd ~= 1 or gradient.T ~= T or not T.real then return false end
-   local n, columns = index[1], weight[3]
-   if n * columns > MOST * few.LIMIT or count(gradient) ~= n * columns or not is_apart(weight, gradient) then
-      return false
-   end
-   if not (is_contiguous(gradient) and is_contiguous(weight)) then return false end
-   padding = padding >= 0 and math.floor(padding) or math.ceil(padding)
-   if not all_within(index, n, weight[1], not by_frequency and padding) then return false end
-   local get, cast = T.get, T.cast
-   local p, q, places, step = first_element(weight), first_element(gradient), first_element(index), index[2]
-   scale = cast(scale)
-   local counts = by_frequency and occurrences(places, step, n, weight[1])
-   local routine = scale ~= 0 and blas.is_enough(n * columns) and blas.of_rows(T)
-   for k = 0, n - 1 do
-      if tonumber(places[k * step]) ~= padding then
-         local at = place(places, k * step, weight[1])
-         local to, from, factor = (at - 1) * columns, k * columns, counts and cast(scale / counts[at]) or scale
-         if routine then
-            blas.add(routine, columns, q + from, p + to, factor)
-         else
-            for j = 0, columns - 1 do p[to + j] = get(p, to + j) + cast(factor * get(q, from + j)) end
+-- Adds scale times the rows of gradient to those of weight that index names, but for the index `padding`.
+-- counts: nil, or what each row is divided by. routine: BLAS's, or nil.
+-- It is compiled for each type: LuaJIT's traces for the second type that one function meets are slow.
+local ADD_ROWS = [[
+   return function(weight, gradient, index, padding, scale, counts, routine)
+      local p, q, places, step = first_element(weight), first_element(gradient), first_element(index), index[2]
+      local rows, columns = weight[1], weight[3]
+      for k = 0, index[1] - 1 do
+         if tonumber(places[k * step]) ~= padding then
+            local at = place(places, k * step, rows)
+            local to, from, factor = (at - 1) * columns, k * columns, counts and round(scale / counts[at]) or scale
+            if routine then
+               add(routine, columns, q + from, p + to, factor)
+            else
+               for j = 0, columns - 1 do p[to + j] = get(p, to + j) + round(factor * get(q, from + j)) end
+            end
          end
       end
    end
+]]
+local function for_each_type(text)
+   return templates.for_each(types.codes_of_reals, function(code)
+      local T = types[code]
+      local given = { get = T.get, round = T.cast, place = place, first_element = first_element, add = blas.add }
+      return templates.compile('nn.linear.luajit.lookup', text, {}, given)
+   end)
+end
+
+local add_rows = for_each_type(ADD_ROWS)
+
+local function lookup_grad_weight(weight, index, gradient, padding, scale, by_frequency)
+   local T = weight.T
+   if weight.nd ~= 2 or index.nd ~= 1 or gradient.T ~= T or not T.real or not T.here then
+      return no 'not a matrix and a vector of indices of real numbers of one type'
+   end
+   local n, columns = index[1], weight[3]
+   if n * columns > MOST * few.LIMIT then return no 'more than 2^25 elements' end
+   if count(gradient) ~= n * columns then return no 'tensors of different sizes' end
+   if not is_apart(weight, gradient) then return no 'a result has memory in common with another tensor' end
+   if not (is_contiguous(gradient) and is_contiguous(weight)) then
+      return no 'elements that are not one after the other'
+   end
+   padding = padding >= 0 and math.floor(padding) or math.ceil(padding)
+   if not all_within(index, n, weight[1], not by_frequency and padding) then return no 'an index out of range' end
+   scale = T.cast(scale)
+   local counts = by_frequency and occurrences(first_element(index), index[2], n, weight[1])
+   local routine = scale ~= 0 and blas.is_enough(n * columns) and blas.of_rows(T)
+   add_rows(T.host.code)(weight, gradient, index, padding, scale, counts, routine)
    return true
 end
 
--- The p-norm of the n numbers from q[from] on
-local function norm_of(q, from, n, p, get)
-   local sum = 0
-   if p == 1 then
-      for j = from, from + n - 1 do sum = sum + abs(get(q, j)) end
-      return sum
+-- Scales each row of weight that index names, and of which left[row] is not zero, to a p-norm of at most `maximum`.
+local RENORM = [[
+   -- The p-norm of the n numbers from q[first] on
+   local function norm_of(q, first, n, p)
+      local sum = 0
+      if p == 1 then
+         for j = first, first + n - 1 do sum = sum + abs(get(q, j)) end
+         return sum
+      end
+      if p == 2 then
+         for j = first, first + n - 1 do
+            local x = get(q, j)
+            sum = sum + x * x
+         end
+         return (sqrt(sum))
+      end
+      for j = first, first + n - 1 do sum = sum + abs(get(q, j)) ^ p end
+      return sum ^ (1 / p)
    end
-   if p == 2 then
-      for j = from, from + n - 1 do sum = sum + get(q, j) * get(q, j) end
-      return (sqrt(sum))
-   end
-   for j = from, from + n - 1 do sum = sum + abs(get(q, j)) ^ p end
-   return sum ^ (1 / p)
-end
 
-local function lookup_renorm(weight, index, maximum, p)
-   local T = weight.T
-   if weight.nd ~= 2 or index.nd ~= 1 or not T.real or not T.here or not (p > 0 and p < math.huge) then return false end
-   local n, columns = index[1], weight[3]
-   if n * columns > MOST * few.LIMIT or not is_contiguous(weight) or not all_within(index, n, weight[1]) then
-      return false
-   end
-   local q, places, step, get = first_element(weight), first_element(index), index[2], T.get
-   local left = occurrences(places, step, n, weight[1])
-   for k = 0, n - 1 do
-      local at = place(places, k * step, weight[1])
-      if left[at] > 0 then -- each row once
-         left[at] = 0
-         local from = (at - 1) * columns
-         local norm = norm_of(q, from, columns, p, get)
-         if norm > maximum then
-            local factor = maximum / (norm + 1e-7)
-            for j = from, from + columns - 1 do q[j] = get(q, j) * factor end
+   return function(weight, index, maximum, p, left)
+      local q, places, step, columns = first_element(weight), first_element(index), index[2], weight[3]
+      for k = 0, index[1] - 1 do
+         local at = place(places, k * step, weight[1])
+         if left[at] > 0 then -- each row once
+            left[at] = 0
+            local first = (at - 1) * columns
+            local norm = norm_of(q, first, columns, p)
+            if norm > maximum then
+               local factor = maximum / (norm + 1e-7)
+               for j = first, first + columns - 1 do q[j] = get(q, j) * factor end
+            end
          end
       end
    end
+]]
+
+local renorm = for_each_type(RENORM)
+
+local function lookup_renorm(weight, index, maximum, p)
+   local T = weight.T
+   if weight.nd ~= 2 or index.nd ~= 1 or not T.real or not T.here then
+      return no 'not a matrix and a vector of indices of real numbers'
+   end
+   if not (p > 0 and p < math.huge) then return no 'a norm that is not between 0 and infinity' end
+   local n, columns = index[1], weight[3]
+   if n * columns > MOST * few.LIMIT then return no 'more than 2^25 elements' end
+   if not is_contiguous(weight) then return no 'elements that are not one after the other' end
+   if not all_within(index, n, weight[1]) then return no 'an index out of range' end
+   local left = occurrences(first_element(index), index[2], n, weight[1])
+   renorm(T.host.code)(weight, index, maximum, p, left)
    return true
 end
 
