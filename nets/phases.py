@@ -10,7 +10,7 @@ has the same structure.
 """
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from typing import Any, Protocol
 
 import torch
@@ -66,8 +66,16 @@ class AutogradPhases:
     full backward, and accGradParameters adds the gradients it has kept.
     """
 
-    def __init__(self, module: nn.Module, recorder: "MakeRecorder | None" = None) -> None:
-        """``recorder`` stands in for a module with parameters; by default :func:`recorder_of` makes it."""
+    def __init__(
+        self,
+        module: nn.Module,
+        recorder: "MakeRecorder | None" = None,
+        whole_units: Container[nn.Module] = (),
+    ) -> None:
+        """``recorder`` stands in for a module with parameters; by default :func:`recorder_of` makes it.
+
+        ``whole_units``: modules that are units with all that is in them.
+        """
         self.module = module
         self._calls: list[Call] = []
         self._gradients: list[tuple[Tensor | None, ...]] | None = None
@@ -82,7 +90,8 @@ class AutogradPhases:
         self._kept: list[tuple[Parameter, Tensor | None]] = []  # their gradients
         self._reads_known = whole
         # With the forward that it had of its own, if any.
-        self._units = [(unit, vars(unit).get("forward")) for unit in _parametrised(module) if not whole]
+        units = [] if whole else list(_parametrised(module, whole_units))
+        self._units = [(unit, vars(unit).get("forward")) for unit in units]
         computed = {parameter for unit, _ in self._units for parameter in unit.parameters()}
         self._frozen = Frozen(module, [one for one in module.parameters() if one not in computed])
         for unit, _ in self._units:
@@ -413,15 +422,17 @@ class _LocalGraphFunction(torch.autograd.Function):
         )
 
 
-def _parametrised(module: nn.Module) -> Iterator[nn.Module]:
-    """Returns the outermost modules that have trainable parameters of their own, each once."""
+def _parametrised(module: nn.Module, whole: Container[nn.Module]) -> Iterator[nn.Module]:
+    """Returns the outermost modules that are in ``whole``, or have trainable parameters of their own, each
+    once."""
     seen: set[nn.Module] = set()
 
     def walk(parent: nn.Module) -> Iterator[nn.Module]:
         if parent in seen:
             return
         seen.add(parent)
-        if any(parameter.requires_grad for parameter in parent.parameters(recurse=False)):
+        own = parent.parameters(recurse=False)
+        if parent in whole or any(parameter.requires_grad for parameter in own):
             yield parent
             return
         for child in parent.children():

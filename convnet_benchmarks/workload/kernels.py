@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor, nn
 
-    from convnet_benchmarks.nets.engine import EnginePhases, Report
+    from convnet_benchmarks.nets.engine import EnginePhases, MixedPhases, Report
     from convnet_benchmarks.nets.gpu_engine import GpuPhases
     from convnet_benchmarks.nets.phases import Phases
 
@@ -59,7 +59,7 @@ def open_training(
     are the backend's. Raises UnsupportedError if the backend cannot run the net; with
     ``autograd_instead``, PyTorch's autograd runs what the CPU engine cannot, and the note says why.
     ``tuning``, ``tuning_seconds`` and ``told`` are about the choice of kernels, as in
-    ``convnet_benchmarks.nets.engine.compile``.
+    ``convnet_benchmarks.nets.engine.prepare``.
     """
     if backend.runtime:
         raise UnsupportedError(f"backend {backend.name} runs inference only")
@@ -78,8 +78,8 @@ def open_training(
             note = f"{error}; PyTorch's autograd runs it instead"
         else:
             with phases:
-                infer = partial(phases.updateOutput, input)
-                yield Opened(infer, phases, phases.report(), timed_engine=phases.timed_report)
+                infer, report = partial(phases.updateOutput, input), phases.report()
+                yield Opened(infer, phases, report, report.note, timed_engine=phases.timed_report)
             return
     if backend.compiled or backend.graph:
         what = "torch.compile" if backend.compiled else "a CUDA graph"
@@ -103,8 +103,8 @@ def open_inference(backend: Backend, module: "nn.Module", input: Any) -> Iterato
             yield Opened(partial(gpu_phases.infer, input), None, gpu_phases.report(), gpu_phases.captured)
     elif backend.engine:
         with _compiled(backend, module, input, True) as phases:
-            infer = partial(phases.updateOutput, input)
-            yield Opened(infer, None, phases.report(), timed_engine=phases.timed_report)
+            infer, report = partial(phases.updateOutput, input), phases.report()
+            yield Opened(infer, None, report, report.note, timed_engine=phases.timed_report)
     else:
         input = laid_out(backend, module, input)
         with framework_switches(backend):
@@ -119,17 +119,16 @@ def _compiled(
     tuning: str = "thorough",
     tuning_seconds: float | None = None,
     told: Callable[[int, int], None] | None = None,
-) -> "EnginePhases":
+) -> "EnginePhases | MixedPhases":
     """Returns the net on the CPU engine; raises UnsupportedError where that cannot run it."""
     from convnet_benchmarks.nets import engine
 
     input = _only(input, backend)
     try:
-        return engine.compile(
+        return engine.prepare(
             module,
-            tuple(input.shape),
-            backend.engine,
-            input.dtype,
+            input,
+            backend=backend.engine,
             tuning=tuning,
             tuning_seconds=tuning_seconds,
             told=told,

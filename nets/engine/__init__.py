@@ -13,7 +13,9 @@ from convnet_benchmarks.nets.engine.kernels.compiled.ahead import start as compi
 from convnet_benchmarks.nets.engine.kernels.im2col_gemm import Im2colGemm
 from convnet_benchmarks.nets.engine.kernels.matrix_product import MatrixProduct
 from convnet_benchmarks.nets.engine.memory import Memory
+from convnet_benchmarks.nets.engine.mixed import MixedPhases
 from convnet_benchmarks.nets.engine.plan import EnginePhases
+from convnet_benchmarks.nets.engine.preparation import prepare
 from convnet_benchmarks.nets.engine.report import LayerReport, Report
 from convnet_benchmarks.nets.engine.shapes import PIECE_BYTES, ConvolutionShape, column_pieces, pad_into, runs
 from convnet_benchmarks.nets.engine.trace import CompileError
@@ -30,6 +32,7 @@ __all__ = [
     "LayerReport",
     "MatrixProduct",
     "Memory",
+    "MixedPhases",
     "Report",
     "StaleWeightError",
     "Tuner",
@@ -40,5 +43,6 @@ __all__ = [
     "linear_candidates",
     "onednn",
     "pad_into",
+    "prepare",
     "runs",
 ]

@@ -21,13 +21,13 @@ from convnet_benchmarks.nets.engine.kernels.compiled.ahead import start as compi
 from convnet_benchmarks.nets.engine.kernels.compiled.library import ARITHMETIC, compiler
 from convnet_benchmarks.nets.engine.layers.layer import Layer, Step
 from convnet_benchmarks.nets.engine.layers.stock import StockLayer
-from convnet_benchmarks.nets.engine.memory import Memory
+from convnet_benchmarks.nets.engine.memory import Memory, MemoryReport
 from convnet_benchmarks.nets.engine.module_state import Contents, Gradients, Threads
 from convnet_benchmarks.nets.engine.placement import place_data, place_gradients
 from convnet_benchmarks.nets.engine.plan import EnginePhases, Phases
 from convnet_benchmarks.nets.engine.recognise import recognise
 from convnet_benchmarks.nets.engine.replay import Replay, Watch
-from convnet_benchmarks.nets.engine.report import Report
+from convnet_benchmarks.nets.engine.report import LayerReport, Report
 from convnet_benchmarks.nets.engine.trace import CompileError, Trace, trace
 from convnet_benchmarks.nets.engine.values import ReusedMemory, Value
 from convnet_benchmarks.nets.heap import return_free_memory
@@ -71,8 +71,85 @@ def compile(
 
     Raises :class:`CompileError` for a module that the engine cannot run, and ValueError for a bad argument.
     """
-    if backend not in BACKENDS:
-        raise ValueError(f"unknown backend '{backend}'; accepted: {', '.join(BACKENDS)}")
+    maker = PlanMaker(
+        module,
+        backend,
+        dtype,
+        tuning_file,
+        check_weights,
+        tuning,
+        tuning_seconds,
+        told,
+        inference,
+        fuse_layers,
+    )
+    return maker.plan(module, input_shape)
+
+
+class PlanMaker:
+    """Makes plans for a module, or for parts of it, with one choice of options: those of :func:`compile`."""
+
+    def __init__(
+        self,
+        module: nn.Module,
+        backend: str = "auto",
+        dtype: torch.dtype | None = None,
+        tuning_file: Path | None = None,
+        check_weights: bool = False,
+        tuning: str = "thorough",
+        tuning_seconds: float | None = None,
+        told: Callable[[int, int], None] | None = None,
+        inference: bool = False,
+        fuse_layers: bool = True,
+    ) -> None:
+        if backend not in BACKENDS:
+            raise ValueError(f"unknown backend '{backend}'; accepted: {', '.join(BACKENDS)}")
+        if tuning not in EFFORTS:
+            raise ValueError(f"unknown tuning '{tuning}'; accepted: {', '.join(EFFORTS)}")
+        self.dtype = _number_type(module, dtype)
+        self.backend = backend
+        self.inference = inference
+        self._tuning = tuning
+        self._place = _Place()
+        self._tuner = Tuner(
+            (tuning_file or cache_file()) if backend != "stock" else None,
+            EFFORTS[tuning],
+            EFFORTS[tuning].seconds if tuning_seconds is None else tuning_seconds,
+            lambda: told(self._place.layer, self._place.layers) if told else None,
+        )
+        self._how = _How(backend, self.dtype, check_weights, inference, fuse_layers)
+
+    def plan(self, module: nn.Module, input_shape: tuple[int, ...]) -> EnginePhases:
+        """Returns a plan; raises :class:`CompileError` where the engine cannot run the module."""
+        if len(input_shape) not in (2, 3, 4) or min(input_shape) < 1:
+            raise ValueError(
+                f"input shape {input_shape}: needs (C, H, W), (N, C, H, W) or (N, features), all positive"
+            )
+        traced = trace(module, torch.zeros(input_shape, dtype=self.dtype))
+        for thread in compile_ahead(module, self.backend, self.dtype, input_shape):
+            thread.join()  # compilers would disturb the timings
+        with torch.no_grad():
+            whole = _Compiler(module, traced, self._how, self._tuner, self._place)
+            phases = whole.phases()
+            pieces = self.inference and self.backend == "auto" and self._tuning == "thorough"
+            if not (pieces and are_pieces(input_shape)):
+                return phases
+            try:
+                traced = trace(module, torch.zeros((IMAGES_OF_PIECE, *input_shape[1:]), dtype=self.dtype))
+            except CompileError:  # it is made for this batch
+                return phases
+            piece = _Compiler(module, traced, self._how, self._tuner, self._place)
+            if not whole.does_the_same_for(piece):
+                return phases
+            return faster(phases, piece.phases(input_shape[0]), torch.zeros(input_shape, dtype=self.dtype))
+
+    def empty_report(self, note: str = "") -> Report:
+        """Returns the report of no layers."""
+        return _report(self._how, (), None, note)
+
+
+def _number_type(module: nn.Module, dtype: torch.dtype | None) -> torch.dtype:
+    """Returns the number type of a plan. Raises ValueError or CompileError where there can be none."""
     found = {parameter.dtype for parameter in module.parameters()}
     chosen = dtype or (found.pop() if len(found) == 1 else torch.float32)
     if chosen not in DTYPES:
@@ -89,37 +166,7 @@ def compile(
                 f"{name}: made in torch.inference_mode(), where PyTorch does not count changes; "
                 "make the module outside it"
             )
-    if tuning not in EFFORTS:
-        raise ValueError(f"unknown tuning '{tuning}'; accepted: {', '.join(EFFORTS)}")
-    if len(input_shape) not in (2, 3, 4) or min(input_shape) < 1:
-        raise ValueError(
-            f"input shape {input_shape}: needs (C, H, W), (N, C, H, W) or (N, features), all positive"
-        )
-    traced = trace(module, torch.zeros(input_shape, dtype=chosen))
-    for thread in compile_ahead(module, backend, chosen, input_shape):
-        thread.join()  # compilers would disturb the timings
-    with torch.no_grad():
-        path = tuning_file or cache_file()
-        place = _Place()
-        tuner = Tuner(
-            path if backend != "stock" else None,
-            EFFORTS[tuning],
-            EFFORTS[tuning].seconds if tuning_seconds is None else tuning_seconds,
-            lambda: told(place.layer, place.layers) if told else None,
-        )
-        how = _How(backend, chosen, check_weights, inference, fuse_layers)
-        whole = _Compiler(module, traced, how, tuner, place)
-        phases = whole.phases()
-        if not (inference and backend == "auto" and tuning == "thorough" and are_pieces(input_shape)):
-            return phases
-        try:
-            traced = trace(module, torch.zeros((IMAGES_OF_PIECE, *input_shape[1:]), dtype=chosen))
-        except CompileError:  # it is made for this batch
-            return phases
-        piece = _Compiler(module, traced, how, tuner, place)
-        if not whole.does_the_same_for(piece):
-            return phases
-        return faster(phases, piece.phases(input_shape[0]), torch.zeros(input_shape, dtype=chosen))
+    return chosen
 
 
 @dataclass(frozen=True)
@@ -294,20 +341,19 @@ class _Compiler:
             self.tuner.save()
 
     def _report(self, plan: list[Layer]) -> Report:
-        return Report(
-            self.how.backend,
-            str(self.how.dtype).removeprefix("torch."),
-            torch.get_num_threads(),
-            tuple(layer.report(self.how.phases) for layer in plan),
-            self.memory.report(),
-            self._compiled(),
-        )
+        layers = tuple(layer.report(self.how.phases) for layer in plan)
+        return _report(self.how, layers, self.memory.report())
 
-    def _compiled(self) -> str:
-        if self.how.backend == "stock":
-            return ""
-        why_not = compiled_products.why_not(ARITHMETIC[self.how.dtype])
-        return f"no compiled code: {why_not}" if why_not else f"compiled code by {compiler()}"
+
+def _report(
+    how: _How, layers: tuple[LayerReport, ...], memory: MemoryReport | None, note: str = ""
+) -> Report:
+    compiled = ""
+    if how.backend != "stock":
+        why_not = compiled_products.why_not(ARITHMETIC[how.dtype])
+        compiled = f"no compiled code: {why_not}" if why_not else f"compiled code by {compiler()}"
+    dtype = str(how.dtype).removeprefix("torch.")
+    return Report(how.backend, dtype, torch.get_num_threads(), layers, memory, compiled, note=note)
 
 
 def _forward(layer: Layer) -> None:

@@ -72,6 +72,11 @@ class EnginePhases:
         # Where the plan's own batch is a piece of what a call takes (inference): the outputs of all pieces.
         self._outputs = None if batch is None else memory.empty((batch, *output.shape[1:]), output.dtype)
 
+    @property
+    def trains(self) -> bool:
+        """Returns whether it has all three phases."""
+        return INPUT_GRADIENT in self._by_layer
+
     def updateOutput(self, input: Tensor) -> Tensor:
         """Returns the module's output, in the plan's buffer."""
         own = self._input_value
@@ -83,8 +88,7 @@ class EnginePhases:
             )
         if self._modes.changed():
             raise RuntimeError("the module has changed between training and evaluation: compile it again")
-        trains = INPUT_GRADIENT in self._by_layer
-        if not trains and self._batches.changed():
+        if not self.trains and self._batches.changed():
             self.invalidate()
         self._phases.look()
         with torch.no_grad():
@@ -94,7 +98,7 @@ class EnginePhases:
                 output, images = self._outputs, own.shape[0]
                 for piece, of_output in zip(input.split(images), output.split(images), strict=True):
                     of_output.copy_(self._run(piece))
-        if trains:  # running statistics
+        if self.trains:  # running statistics
             self._phases.module.accept()
         self._input, self._gradients_kept = input, False
         return output
@@ -107,7 +111,7 @@ class EnginePhases:
     def updateGradInput(self, input: Tensor, gradOutput: Tensor) -> Tensor:
         """Returns the input's gradient, in the plan's buffer. ``gradOutput`` is not changed; it may be the
         output itself."""
-        if INPUT_GRADIENT not in self._by_layer:
+        if not self.trains:
             raise RuntimeError("this plan is for inference: compile the module without inference=True")
         if input is not self._input:
             raise RuntimeError("updateGradInput needs updateOutput of the same input first")

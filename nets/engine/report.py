@@ -41,7 +41,8 @@ class LayerReport:
 class Report:
     """``compiled``: who compiled the C code that layers may run, or why there is none; empty for "stock".
 
-    ``roof``: what the layers' parts are of, where they have been measured. ``memory``: None on a GPU, whose
+    ``roof``: what the layers' parts are of, where they have been measured. ``note``: why PyTorch runs what
+    the engine was asked to run; empty where it does not. ``memory``: None on a GPU, whose
     memory is PyTorch's.
     """
 
@@ -52,6 +53,7 @@ class Report:
     memory: MemoryReport | None
     compiled: str
     roof: Roof | None = None
+    note: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)

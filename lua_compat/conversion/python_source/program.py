@@ -20,7 +20,7 @@ from lua_compat.whole_file import replaced_when_whole
 
 _HEADER = '''"""A PyTorch net, written by convnet-benchmarks convert. It needs nothing but PyTorch{also}.
 
-load() returns the net with the numbers in {weights}, Net() one with those that PyTorch draws.
+load() returns the net with the numbers in {weights}.
 """
 '''
 _LOAD = '''def load(weights: str | Path = WEIGHTS) -> Net:

@@ -34,7 +34,7 @@ def test_the_fitting_batch_fits_and_one_more_does_not() -> None:
     assert fixed + batch * sample <= capacity < fixed + (batch + 1) * sample
 
 
-@pytest.mark.parametrize("place", ["legacy.script.prepare", "nets.engine.compile"])
+@pytest.mark.parametrize("place", ["legacy.script.prepare", "nets.engine.prepare"])
 def test_running_out_anywhere_is_one_line_and_exit_3(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, place: str
 ) -> None:

@@ -1,0 +1,121 @@
+"""Nets that are no list of operations on one tensor: the engine runs its layers, PyTorch the rest."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils._pytree import tree_flatten
+
+from convnet_benchmarks.nets.engine.memory import MemoryReport, huge_page_policy
+from convnet_benchmarks.nets.engine.parts import Part, PartRecorder, Run
+from convnet_benchmarks.nets.engine.report import LayerReport, Report
+from convnet_benchmarks.nets.phases import (
+    FORWARD,
+    PHASES,
+    WEIGHT_GRADIENT,
+    AutogradPhases,
+    Call,
+    Recorder,
+    recorder_of,
+)
+
+# What a pass calls, in its order: names, modules, and whether they call others.
+Seen = Sequence[tuple[str, nn.Module, bool]]
+
+
+class MixedPhases(AutogradPhases):
+    """The three phases by PyTorch's autograd, in which ``parts`` run on plans of the engine.
+
+    Outputs and gradients may be buffers that the next call overwrites. ``seen`` is for the report. With
+    ``inference`` there is updateOutput alone.
+    """
+
+    def __init__(
+        self,
+        module: nn.Module,
+        parts: Mapping[nn.Module, Part],
+        seen: Seen,
+        report: Report,
+        inference: bool = False,
+    ) -> None:
+        self._parts = parts
+        self._seen = seen
+        self._base = report
+        self._inference = inference
+        self._modes = [part.training for part in module.modules()]
+        super().__init__(module, self._recorder, parts)
+
+    def _recorder(self, module: nn.Module, calls: list[Call]) -> Recorder:
+        part = self._parts.get(module)
+        return recorder_of(module, calls) if part is None else PartRecorder(part, calls, self._inference)
+
+    def updateOutput(self, input: Any) -> Any:
+        if [part.training for part in self.module.modules()] != self._modes:
+            raise RuntimeError("the module has changed between training and evaluation: compile it again")
+        for part in self._parts.values():
+            part.begin()
+        if not self._inference:
+            return super().updateOutput(input)
+        with torch.no_grad():
+            return self.module(input)
+
+    @property
+    def trains(self) -> bool:
+        return not self._inference
+
+    def notice_outputs(self) -> bool:
+        """Has parts whose output the last pass overwrote give copies from now on; returns whether anything of
+        the net's output has a gradient."""
+        for _, _, saved in self._calls:
+            if isinstance(saved, Run) and saved.overwritten:
+                saved.part.copies = True
+        found = tree_flatten(self._graph_output)[0]
+        return any(isinstance(leaf, Tensor) and leaf.requires_grad for leaf in found)
+
+    def report(self) -> Report:
+        """Returns which layers ran where, in the order of their first calls."""
+        phases = (FORWARD,) if self._inference else PHASES
+        layers: list[LayerReport] = []
+        inside = {inner for module in self._parts for inner in module.modules()}
+        for name, module, is_outer in self._seen:
+            part = self._parts.get(module)
+            if part is not None:
+                layers += _of_part(part)
+            elif module not in inside and not is_outer:
+                layers.append(_stock(name, module, phases))
+        memory = [plan.report().memory for part in self._parts.values() for plan in part.plans]
+        known = [each for each in memory if each is not None]
+        total = MemoryReport(
+            sum(each.bytes for each in known), sum(each.huge_page_bytes for each in known), huge_page_policy()
+        )
+        return replace(self._base, layers=tuple(layers), memory=total)
+
+    timed_report = report
+
+    def invalidate(self) -> None:
+        """Forgets every copy of a weight, as a plan's does."""
+        for part in self._parts.values():
+            for plan in part.plans:
+                plan.invalidate()
+
+    def __enter__(self) -> "MixedPhases":
+        return self
+
+
+def _stock(name: str, module: nn.Module, phases: Sequence[str]) -> LayerReport:
+    trained = any(parameter.requires_grad for parameter in module.parameters())
+    ran = {phase: "stock" for phase in phases if phase != WEIGHT_GRADIENT or trained}
+    return LayerReport(name, type(module).__name__, ran)
+
+
+def _of_part(part: Part) -> list[LayerReport]:
+    layers = part.plans[0].report().layers
+    alone = len(layers) == 1
+    return [
+        LayerReport(
+            part.name if alone else f"{part.name}.{layer.name}", layer.kind, layer.algorithms, layer.fallback
+        )
+        for layer in layers
+    ]

@@ -1,0 +1,168 @@
+"""Makes any net ready to run: on one plan, or on plans for the parts that the engine has layers for."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from convnet_benchmarks.nets.engine.compilation import PlanMaker
+from convnet_benchmarks.nets.engine.mixed import MixedPhases, Seen
+from convnet_benchmarks.nets.engine.parts import Part, Shapes, parts_of
+from convnet_benchmarks.nets.engine.plan import EnginePhases
+from convnet_benchmarks.nets.engine.trace import CompileError, state_kept, trace
+from convnet_benchmarks.nets.phases import Phases
+
+_TIMED_PASSES = 3  # after one that is not
+_WORTH = 0.98  # of the time: a difference that timings are sure of
+
+
+def prepare(module: nn.Module, input: Any, **options: Any) -> EnginePhases | MixedPhases:
+    """Makes the phases of ``module`` ready for inputs like ``input``: a tensor, or a tuple, list or dict.
+
+    A net that is a list of operations on one tensor gets a plan, as by :func:`compile`, whose ``options`` are
+    taken. In any other, the parts that the engine has layers for get plans, and PyTorch's autograd runs what
+    is between them. With the backend "auto", PyTorch alone runs a net of which it runs a part anyway, if that
+    takes less time. The report says which layers ran where, and why.
+
+    Raises :class:`CompileError` for a net that does not run, or that is not of one number type on the CPU,
+    and ValueError for a bad option.
+    """
+    if isinstance(input, Tensor) and input.is_floating_point():
+        options = {"dtype": input.dtype, **options}
+    maker = PlanMaker(module, **options)
+    try:
+        plan = _whole_plan(maker, module, input)
+    except CompileError as error:
+        return _mixed(maker, module, input, str(error))
+    has_stock = any("stock" in layer.algorithms.values() for layer in plan.report().layers)
+    if maker.backend != "auto" or not has_stock:
+        return plan
+    _, seen = _observed(module, input, maker.inference, "")
+    note = _slower(plan, lambda: MixedPhases(module, {}, seen, maker.empty_report(), maker.inference), input)
+    if not note:
+        return plan
+    plan.close()
+    return MixedPhases(module, {}, seen, maker.empty_report(note), maker.inference)
+
+
+def _whole_plan(maker: PlanMaker, module: nn.Module, input: Any) -> EnginePhases:
+    if not isinstance(input, Tensor):
+        raise CompileError("it takes several inputs")
+    if not input.is_floating_point():
+        raise CompileError("it takes whole numbers")
+    if input.dim() not in (2, 3, 4):
+        raise CompileError(f"its input has {input.dim()} dimensions")
+    if input.dim() == 3:  # as an image without a batch; sequences are the parts' matter
+        traced = trace(module, torch.zeros(input.shape, dtype=maker.dtype))
+        for operation in traced.operations:
+            if operation.calls(nn.Linear) and len(traced.shapes[operation.inputs[0]]) == 3:
+                raise CompileError("it takes sequences")
+    return maker.plan(module, tuple(input.shape))
+
+
+def _mixed(maker: PlanMaker, module: nn.Module, input: Any, why_not: str) -> MixedPhases:
+    """Returns plans for parts of the net, in PyTorch's graph of the rest."""
+    shapes, seen = _observed(module, input, maker.inference, why_not)
+    parts = {} if maker.backend == "stock" else parts_of(module, shapes, maker.dtype, maker.plan)
+
+    def made(parts: dict[nn.Module, Part], note: str) -> MixedPhases:
+        return MixedPhases(module, parts, seen, maker.empty_report(note), maker.inference)
+
+    what = "joins the engine's layers" if parts else "runs it all"
+    note = f"PyTorch's autograd {what}: {why_not}"
+    phases = made(parts, note)
+    with state_kept(module):
+        try:
+            phases.updateOutput(input)
+            differentiable = phases.notice_outputs()
+        except Exception:
+            phases.close()
+            raise
+    if not (differentiable or maker.inference):
+        phases.close()
+        raise CompileError(f"{type(module).__name__}: its output does not depend on its input or parameters")
+    if maker.backend != "auto" or not parts:
+        return phases
+    slower = _slower(phases, lambda: made({}, ""), input)
+    phases.close()  # it has let go of nothing but its place in the module
+    if not slower:
+        return made(parts, note)
+    for part in parts.values():
+        part.close()
+    return made({}, slower)
+
+
+def _observed(module: nn.Module, input: Any, inference: bool, why_not: str) -> tuple[Shapes, Seen]:
+    """Runs the module once; returns the shapes that each part of it gets, and the parts that are called."""
+    shapes: Shapes = {}
+    calls: list[nn.Module] = []
+    outer: set[nn.Module] = set()
+    stack: list[nn.Module] = []
+
+    def enter(part: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        one = len(args) == 1 and not kwargs and isinstance(args[0], Tensor) and args[0].is_floating_point()
+        shapes.setdefault(part, []).append(tuple(args[0].shape) if one else None)
+        outer.update(stack[-1:])
+        stack.append(part)
+        calls.append(part)
+
+    def leave(part: nn.Module, args: tuple[Any, ...], result: Any) -> None:
+        stack.pop()
+
+    names = {part: name for name, part in module.named_modules()}
+    hooks = [part.register_forward_pre_hook(enter, with_kwargs=True) for part in names]
+    hooks += [part.register_forward_hook(leave) for part in names]
+    try:
+        with state_kept(module), torch.set_grad_enabled(not inference):
+            module(input)
+    except Exception as error:  # whatever the net says to this input
+        said = str(error).strip().splitlines() or [type(error).__name__]
+        raise CompileError(why_not or f"{type(module).__name__}: {said[0]}") from error
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return shapes, [(names[part], part, part in outer) for part in dict.fromkeys(calls)]
+
+
+def _slower(phases: Phases, stock: Callable[[], MixedPhases], input: Any) -> str:
+    """Returns what says that PyTorch alone takes less time than ``phases``; empty where it does not."""
+    module: nn.Module = phases.module  # type: ignore[attr-defined]
+    with state_kept(module), _gradients_kept(module):
+        ours = _seconds(phases, input)
+        if isinstance(phases, MixedPhases):
+            phases.close()  # two cannot stand in for the same layers
+        with stock() as alone:
+            theirs = _seconds(alone, input)
+    if theirs >= ours * _WORTH:
+        return ""
+    return f"PyTorch alone runs it, in {theirs / ours:.2f} of the time of the engine's layers and PyTorch"
+
+
+def _seconds(phases: Any, input: Any) -> float:
+    """Returns the time of a pass."""
+    best = float("inf")
+    for number in range(_TIMED_PASSES + 1):
+        started = time.perf_counter()
+        output = phases.updateOutput(input)
+        if phases.trains:
+            phases.updateGradInput(input, output)
+            phases.accGradParameters(input, output)
+        if number:
+            best = min(best, time.perf_counter() - started)
+    return best
+
+
+@contextmanager
+def _gradients_kept(module: nn.Module) -> Iterator[None]:
+    """Gives the parameters the gradients that they have before."""
+    before = [(parameter, parameter.grad) for parameter in module.parameters()]
+    for parameter, _ in before:
+        parameter.grad = None
+    try:
+        yield
+    finally:
+        for parameter, gradient in before:
+            parameter.grad = gradient
