@@ -1,6 +1,6 @@
 """Measures the error of the CPU engine's algorithms against float64, next to stock PyTorch's in float32.
 
-    python -m benchmarks.cpu_engine_accuracy [--batch 2] [--json FILE]
+    python -m benchmarks.cpu_engine_accuracy [--batch 2] [--dtype bfloat16]
 
 Every algorithm gets the same inputs for a layer: inputs as a ReLU leaves them, weights as Torch7 initialises
 them, normal gradients. The output is the largest error relative to the largest value, for output / input
@@ -8,12 +8,11 @@ gradient / weight gradient. For a whole net such figures mean little, because ne
 flip in any arithmetic.
 """
 
-import json
 import math
 import sys
-from pathlib import Path
 
-from benchmarks import command_line
+from benchmarks import performance
+from convnet_benchmarks.tables import Column, Table
 
 Pair = int | tuple[int, int]  # one number for rows and columns, or two
 Geometry = tuple[int, int, int, Pair, int, Pair]
@@ -34,19 +33,19 @@ LAYERS: dict[str, Geometry] = {
 
 
 def main() -> int:
-    parser = command_line.parser("cpu_engine_accuracy", __doc__)
+    parser = performance.parser("cpu_engine_accuracy", __doc__)
     parser.add_argument("--batch", type=int, default=2)
     parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32")
-    parser.add_argument("--json", metavar="FILE", help="writes every figure to FILE")
     options = parser.parse_args()
-    rows = []
+    columns = [Column("layer"), Column("algorithm")]
+    columns += [Column(name, digits=2) for name in ("output", "input gradient", "weight gradient")]
+    table = Table("", columns)
     for name, geometry in LAYERS.items():
         for algorithm, errors in layer_errors(geometry, options.batch, options.dtype).items():
-            cells = " / ".join("-" if error is None else f"{error:.1e}" for error in errors)
-            print(f"| {name} | {algorithm} | {cells} |", flush=True)
-            rows.append({"layer": name, "algorithm": algorithm, "errors": errors})
-    if options.json:
-        Path(options.json).write_text(json.dumps(rows, indent=1))
+            rounded = [None if error is None else float(f"{error:.2g}") for error in errors]
+            table.rows.append([name, algorithm, *rounded])
+            print(*table.texts()[-1], sep="\t", file=sys.stderr, flush=True)
+    performance.report("cpu_engine_accuracy", table, options)
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Renews the tables of speed in docs/performance.md and README.md.
+"""Renews the tables of speed and accuracy in docs/performance.md, README.md and docs/engine.md.
 
     python -m benchmarks.performance
 
@@ -26,7 +26,7 @@ from benchmarks import command_line
 from convnet_benchmarks.tables import Cell, Column, Table
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ("README.md", "docs/performance.md")
+PAGES = ("README.md", "docs/performance.md", "docs/engine.md")
 BLOCK = re.compile(r"(<!-- speed: (\w+)(?:: ([^>\n]+))? -->\n)(.*?)(<!-- end of speed -->\n)", re.DOTALL)
 DIGITS = 4  # significant ones that are kept
 

@@ -19,9 +19,9 @@ def test_the_page_is_what_the_figures_give(page: str) -> None:
     assert text == performance.renewed(text), "run python -m benchmarks.performance"
 
 
-def test_every_benchmark_with_figures_is_on_the_page() -> None:
-    text = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
-    shown = {name for _, name, _, _, _ in performance.BLOCK.findall(text)}
+def test_every_benchmark_with_figures_is_on_a_page() -> None:
+    texts = [(ROOT / page).read_text(encoding="utf-8") for page in performance.PAGES]
+    shown = {name for text in texts for _, name, _, _, _ in performance.BLOCK.findall(text)}
     assert FIGURES and {path.stem for path in FIGURES} == shown
     assert all(path.with_suffix(".py").exists() for path in FIGURES)
 
@@ -43,6 +43,7 @@ def test_a_recorded_table_reaches_the_page(
     marks = "<!-- speed: walk -->\nstale\n<!-- end of speed -->\n"
     (tmp_path / "README.md").write_text(marks.replace("walk", "walk: Steps"))
     (tmp_path / "docs" / "performance.md").write_text(f"before\n{marks}after\n")
+    (tmp_path / "docs" / "engine.md").write_text("no marks\n")
     monkeypatch.setattr(performance, "ROOT", tmp_path)
     monkeypatch.setattr("sys.argv", ["walk", "/a/folder", "--torch7", "/my/th", "--record", "Steps"])
     options = argparse.Namespace(record="Steps", machine="a machine", conditions="quiet")
