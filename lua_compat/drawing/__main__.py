@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from lua_compat.beside.messages import read_message
 from lua_compat.drawing.figures import draw_figure
 from lua_compat.drawing.waiting import Waiting
+from lua_compat.helper_process.messages import read_message
 
 
 @dataclass(frozen=True)

@@ -5,15 +5,15 @@ import socket
 from collections.abc import Sequence
 from typing import Any
 
-from lua_compat.beside.messages import packed
-from lua_compat.beside.process import QUIETLY, start_beside
+from lua_compat.helper_process.messages import packed
+from lua_compat.helper_process.process import QUIETLY, start_helper
 
 
 class Connection:
     """A process that draws, and the socket to it. Raises OSError if no process can be made."""
 
     def __init__(self) -> None:
-        self.process, self._socket = start_beside("lua_compat.drawing.__main__", "main")
+        self.process, self._socket = start_helper("lua_compat.drawing.__main__", "main")
         self._answers = self._socket.makefile("rb")
 
     def send(self, message: dict[str, Any], parts: Sequence[bytes]) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from lua_compat.beside.library import Ended, Library
+from lua_compat.helper_process.library import Ended, Library
 from lua_compat.kernels.packages.extras import check_extra
 
 

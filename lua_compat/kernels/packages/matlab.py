@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from lua_compat import t7
-from lua_compat.beside.library import Ended, Library
+from lua_compat.helper_process.library import Ended, Library
 from lua_compat.kernels.packages.extras import check_extra, extra
 from lua_compat.kernels.strings import from_lua, to_lua
 from lua_compat.whole_file import replaced_when_whole

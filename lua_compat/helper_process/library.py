@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
-from lua_compat.beside.messages import packed, read_message
-from lua_compat.beside.process import QUIETLY, start_beside
+from lua_compat.helper_process.messages import packed, read_message
+from lua_compat.helper_process.process import QUIETLY, start_helper
 
 Functions = Mapping[str, Callable[..., Any]]
 
@@ -75,7 +75,7 @@ class _Running:
 
     def __init__(self, module: str, forks: bool) -> None:
         words = [module, *(["forks"] if forks else [])]
-        self.process, self._socket = start_beside(__name__, answer.__name__, *words)
+        self.process, self._socket = start_helper(__name__, answer.__name__, *words)
         self._answers = self._socket.makefile("rb")
         # also where nobody calls it: at the end of Python
         self.finish = weakref.finalize(self, _finish, self.process, self._socket, self._answers)

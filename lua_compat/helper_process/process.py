@@ -13,7 +13,7 @@ _START = "import sys; sys.path[0] = {root!r}; from {module} import {function}; {
 QUIETLY = getattr(socket, "MSG_NOSIGNAL", 0)
 
 
-def start_beside(module: str, function: str, *words: str) -> tuple["subprocess.Popen[bytes]", socket.socket]:
+def start_helper(module: str, function: str, *words: str) -> tuple["subprocess.Popen[bytes]", socket.socket]:
     """Starts ``function(*words)`` in a new process, and returns that and the socket that is its stdin.
 
     Raises OSError if no process can be made.

@@ -2,7 +2,7 @@
 
 import io
 
-from lua_compat.beside.messages import packed, read_message
+from lua_compat.helper_process.messages import packed, read_message
 
 
 def test_messages_arrive_as_they_were() -> None:

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from lua_compat.beside.library import Ended, Library
+from lua_compat.helper_process.library import Ended, Library
 
 
 @pytest.fixture(params=[False, True], ids=["stays", "forks"])
 def library(request: pytest.FixtureRequest) -> Iterator[Library]:
-    made = Library("tests.lua_compat.beside.functions", forks=request.param)
+    made = Library("tests.lua_compat.helper_process.functions", forks=request.param)
     yield made
     made.close()
 
@@ -44,7 +44,7 @@ def test_the_end_of_the_process_is_an_error_and_the_next_call_starts_another(lib
 
 def test_a_fork_leaves_nothing_to_the_next_call() -> None:
     for forks, counted in ((False, [1, 2]), (True, [1, 1])):
-        library = Library("tests.lua_compat.beside.functions", forks)
+        library = Library("tests.lua_compat.helper_process.functions", forks)
         assert [library.call("count") for _ in range(2)] == counted
         library.close()
 
