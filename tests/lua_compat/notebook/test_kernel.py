@@ -286,7 +286,9 @@ def test_classes_can_be_defined_again(front: Front) -> None:
 
 def test_progress_bars_are_drawn_seldom(front: Front) -> None:
     text = front.run("for bar = 1, 3 do for i = 1, 5000 do xlua.progress(i, 5000) end end").stream("stdout")
-    assert text.count(" 5000/5000 ") == 3 and text.count("\r") < 30
+    assert text.count(" 5000/5000 ") == 3 and text.count("\r") < 30 and "\b" not in text
+    *_, line = text.rstrip("\n").rpartition("\r")
+    assert re.fullmatch(r" \[=+ 5000/5000 =+>\] +Tot: \w+ \| Step: \w+ *", line)
 
 
 def test_shown_html_can_be_replaced(front: Front) -> None:

@@ -33,6 +33,19 @@ function torch.class(name, ...)
    return new_class(name, ...)
 end
 
+-- What a terminal would show of text that moves back in its line: a page takes a backspace for a deletion.
+local function line_of(text)
+   local cells, place = {}, 1
+   for character in text:gmatch('[^\r\n]') do
+      if character == '\b' then
+         place = place - 1
+      else
+         cells[place], place = character, place + 1
+      end
+   end
+   return table.concat(cells)
+end
+
 -- A bar that is drawn a thousand times a second would be a message each time.
 local draw, drawn, last = xlua.progress, 0, 0
 function xlua.progress(current, goal)
@@ -41,7 +54,15 @@ function xlua.progress(current, goal)
    last = current
    if not begins and current < goal and now - drawn < 1 then return end
    drawn = now
-   draw(current, goal)
+   local pieces, write = {}, io.write
+   io.write = function(...) for _, piece in ipairs{ ... } do pieces[#pieces + 1] = piece end end
+   local ok, problem = pcall(draw, current, goal)
+   io.write = write
+   if not ok then error(problem, 0) end
+   local text = table.concat(pieces)
+   local line = line_of(text)
+   if line ~= '' then io.write('\r', line, text:find('\n') and '\n' or '') end
+   io.flush()
 end
 
 -- Compiles a cell. One that is neither an expression nor statements may be statements and, in its last lines, an
