@@ -56,8 +56,7 @@ end
 
 -- A function of a new module and the constructor's arguments, which gives it its fields
 function declared.setter(name)
-   local declaration = declarations.of(name)
-   return on_first_call(function() return setter_of(name, declaration) end)
+   return on_first_call(function() return setter_of(name, declarations.of(name)) end)
 end
 
 -- Gives a class, which torch.class has made, the constructor that gives modules their fields and nothing else.
@@ -70,13 +69,11 @@ function declared.construct(class, name)
    end
 end
 
--- Gives a class what a module without a field means, where that is always the same.
+-- Gives a class what a module without one of its whole numbers means, where that is always the same.
 function declared.give_class(class, name)
-   for _, field in ipairs(declarations.of(name).all) do
-      local value = field.absent
-      if value == nil then value = field.default end
-      if field.kind == 'whole' and value ~= nil then class[field.name] = value end
-   end
+   local declaration = declarations.of(name)
+   for field, value in declaration.argument_text:gmatch('([%w_]+):whole=(%d+)') do class[field] = tonumber(value) end
+   for field, value in (declaration.absent or ''):gmatch('([%w_]+)=(%d+)') do class[field] = tonumber(value) end
 end
 
 -- The lines that raise an error for numbers out of range, and the names of the fields that they look at
@@ -145,9 +142,10 @@ end
 -- A function of a module that gives the fields named in ``taken`` (by default what the declaration says that its kernel
 -- takes) as plain numbers, booleans and texts within their ranges; 'texts' in it are given as they are.
 function declared.reader(name, taken)
-   local declaration = declarations.of(name)
-   taken = taken or declaration.takes or ''
-   return on_first_call(function() return reader_of(name, declaration, taken) end)
+   return on_first_call(function()
+      local declaration = declarations.of(name)
+      return reader_of(name, declaration, taken or declaration.takes or '')
+   end)
 end
 
 -- By kind: the letters of each kernel's tensors, by what follows its name
