@@ -1,6 +1,7 @@
 """What a script gives a kernel becomes plain numbers, booleans and texts before Lua or Python computes."""
 
 import io
+import re
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,10 @@ def test_signatures_in_lua_are_those_of_the_kernels() -> None:
         """
     )
     kernels = all_kernels()
-    assert dict(kept) == {name: kernel_signature(kernels[name]) for name in dict(kept)}
+    for name, letters in dict(kept).items():
+        signature = kernel_signature(kernels[name])
+        # what Python may be called without, Lua always gives where a field has a default
+        assert letters in (signature, re.sub("[IDS]", lambda m: m[0].lower(), signature)), name
     assert set(computed.array()) <= dict(kept).keys()
 
 
