@@ -4,7 +4,7 @@ local ways = require 'torch.core.ways'
 local numbers = require 'nn.shared.luajit.as_doubles'
 local pairs_of_rows = require 'nn.similarity.luajit.pairs'
 
-local luajit = ways.luajit
+local luajit, no = ways.luajit, ways.no
 local of, seen = numbers.of, numbers.seen
 local both, rows_and_columns = pairs_of_rows.both, pairs_of_rows.rows_and_columns
 local may_write, write_both = pairs_of_rows.may_write, pairs_of_rows.write_both
@@ -20,7 +20,8 @@ end
 function luajit.cosine_embedding(a, b, y, margin, average)
    local rows, columns = rows_and_columns(a)
    local p, q = both(a, b, seen)
-   local sign = q and count(y) == rows and of('gradient', y)
+   if count(y) ~= rows then return no 'tensors of different sizes' end
+   local sign = q and of('gradient', y)
    if not sign then return false end
    local sum = 0
    for i = 0, rows - 1 do
@@ -32,7 +33,8 @@ function luajit.cosine_embedding_gradients(grad_a, grad_b, a, b, y, margin, aver
    if not may_write(grad_a, grad_b, a, b, y) then return false end
    local rows, columns = rows_and_columns(a)
    local p, q = both(a, b, of)
-   local sign = q and count(y) == rows and of('gradient', y)
+   if count(y) ~= rows then return no 'tensors of different sizes' end
+   local sign = q and of('gradient', y)
    if not sign then return false end
    local each = average and 1 / rows or 1
    for i = 0, rows - 1 do

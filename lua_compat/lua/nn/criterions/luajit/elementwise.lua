@@ -2,18 +2,16 @@
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
-local overlap = require 'torch.core.overlap'
 local few = require 'torch.luajit.elementwise'
 local ways = require 'torch.core.ways'
 local blas = require 'torch.luajit.blas'
+local gates = require 'nn.shared.luajit.gates'
 local logistic = require 'nn.criterions.luajit.logistic'
 
-local luajit = ways.luajit
+local luajit, no = ways.luajit, ways.no
 local count, is_contiguous = memory.count, memory.is_contiguous
-local same_size, resize_as, is_apart = memory.same_size, memory.resize_as, overlap.is_apart
 
 local MOST = 8 -- times few.LIMIT elements: several operators of PyTorch stand against one loop
-
 
 local add_up = {
    mse = few.reduction('local z = $x - $y result = result + z * z'),
@@ -42,16 +40,17 @@ end
 
 local function squared_distance(x, target)
    local T, nd, n = x.T, x.nd, count(x)
-   if few.LIMIT == 0 or T.host ~= types.Double or not is_contiguous(x) then return nil end
+   if T.host ~= types.Double then return no 'so many that are no doubles' end
+   if not gates.plain(x, T) then return nil end
    local row, a, b, c, a_step, b_step, c_step = n, 1, 1, 1, 0, 0, 0
    if not is_contiguous(target) then
-      if nd < 2 or nd > 4 or target[2 * nd] ~= 1 then return nil end
+      if nd < 2 or nd > 4 or target[2 * nd] ~= 1 then return no 'a target that does not lie in rows' end
       row, c, c_step = target[2 * nd - 1], target[2 * nd - 3], target[2 * nd - 2]
       if nd > 2 then b, b_step = target[2 * nd - 5], target[2 * nd - 4] end
       if nd > 3 then a, a_step = target[2 * nd - 7], target[2 * nd - 6] end
-      if row < 8 or row > PART then return nil end
+      if row < 8 or row > PART then return no 'a target in rows that are short, or very long' end
    end
-   local routine = blas.of_rows(T)
+   local routine = gates.routine(T)
    if not routine then return nil end
    differences = differences or ffi.new('double[?]', PART)
    local p, q, sum = target.S.p + target.off, x.S.p + x.off, 0
@@ -77,25 +76,25 @@ local function squared_distance(x, target)
    return sum + part_of_distance(routine, T, q + first, filled)
 end
 
-local function elementwise_loss(x, target, name, average)
+function luajit.elementwise_loss(x, target, name, average)
    if name == 'soft_margin' then return logistic.soft_margin(x, target, average) end
    local f = add_up[name]
-   if not f or x.T ~= target.T or not same_size(x, target) then return false end
+   if not f then return no 'a loss that is PyTorch\'s alone' end
+   if not gates.typed(x.T, x, target) or not gates.same_size(x, target) then return false end
    local sum
    if name == 'mse' and not few.small(x, count(x)) then sum = squared_distance(x, target) else sum = f(x, target, 0) end
    if not sum then return false end
    return true, average and sum / count(x) or sum
 end
 
-local function elementwise_loss_gradient(gradient, x, target, name, average)
+function luajit.elementwise_loss_gradient(gradient, x, target, name, average)
    if name == 'soft_margin' then return logistic.soft_margin_gradient(gradient, x, target, average) end
    local f, n = differentiate[name], count(x)
-   if not f or gradient.T ~= x.T or not x.T.real or n == 0 or n > MOST * few.LIMIT or not same_size(x, target) then
+   if not f then return no 'a loss that is PyTorch\'s alone' end
+   if not (gates.typed(x.T, x, gradient) and gates.few(n, MOST * few.LIMIT) and gates.same_size(x, target)
+      and gates.apart(gradient, x, target)) then
       return false
    end
-   if not is_apart(gradient, x, target) then return false end
-   resize_as(gradient, x)
+   memory.resize_as(gradient, x)
    return f(gradient, x, target, average and 1 / n or 1, n)
 end
-
-luajit.elementwise_loss, luajit.elementwise_loss_gradient = elementwise_loss, elementwise_loss_gradient

@@ -1,12 +1,11 @@
 -- Functions and losses of few elements that are made of log(1 + exp(x)) and its slope.
 local memory = require 'torch.core.memory'
-local is_apart = require('torch.core.overlap').is_apart
 local ways = require 'torch.core.ways'
+local gates = require 'nn.shared.luajit.gates'
 local numbers = require 'nn.shared.luajit.as_doubles'
 
-local luajit = ways.luajit
-local count, same_size, resize_as, is_contiguous, max, min = memory.count, memory.same_size, memory.resize_as,
-   memory.is_contiguous, math.max, math.min
+local luajit, no = ways.luajit, ways.no
+local count, same_size, max, min = memory.count, memory.same_size, math.max, math.min
 local of, soften, squash, sum, write = numbers.of, numbers.soften, numbers.squash, numbers.sum, numbers.write
 
 local LINEAR = 20 -- from there on log(1 + exp(x)) counts as x
@@ -15,7 +14,8 @@ local logistic = { forward = {}, backward = {} }
 
 -- Two tensors of one type, of as many elements, as numbers.
 local function both(x, y)
-   if x.T ~= y.T or count(x) ~= count(y) then return nil end
+   if count(x) ~= count(y) then return no 'tensors of different sizes' end
+   if not gates.typed(x.T, y) then return nil end
    local p = of('first', x)
    return p, p and of('second', y)
 end
@@ -31,7 +31,10 @@ end
 function logistic.weigh(p, n, x, weights)
    if not weights then return true end
    local columns = x[2 * x.nd - 1]
-   if weights.T ~= x.T or not (same_size(weights, x) or weights.nd == 1 and weights[1] == columns) then return false end
+   if not (same_size(weights, x) or weights.nd == 1 and weights[1] == columns) then
+      return no 'weights of other sizes'
+   end
+   if not gates.typed(x.T, weights) then return false end
    local w, j, last = of('weights', weights), 0, count(weights) - 1
    if not w then return false end
    for k = 0, n - 1 do
@@ -45,14 +48,14 @@ local weigh = logistic.weigh
 
 -- Transfer functions, as nn/transfer/luajit/elementwise.lua calls them: r has x's sizes.
 function logistic.forward.soft_plus(r, x, _, beta, n, threshold)
-   local z = is_contiguous(r) and of('first', x)
+   local z = gates.plain(r, r.T) and of('first', x)
    if not z then return false end
    scale(z, n, beta)
    soften(z, n, threshold)
    return write(r, z, 1 / beta)
 end
 function logistic.forward.log_sigmoid(r, x, _, _, n)
-   local z = is_contiguous(r) and of('first', x)
+   local z = gates.plain(r, r.T) and of('first', x)
    if not z then return false end
    scale(z, n, -1)
    soften(z, n, LINEAR)
@@ -66,7 +69,7 @@ local function times(z, g, n)
    for k = 0, n - 1 do z[k] = z[k] * g[k] end
 end
 function logistic.backward.soft_plus(r, x, gradient, beta, n, threshold)
-   if not is_contiguous(r) then return false end
+   if not gates.plain(r, r.T) then return false end
    local z, g = both(x, gradient)
    if not g then return false end
    scale(z, n, beta)
@@ -87,7 +90,8 @@ local function disagreements(x, y)
       z[k] = -z[k] * w[k]
       greatest = max(greatest, z[k])
    end
-   return greatest < FAR and z or nil, w
+   if not (greatest < FAR) then return no 'numbers that are far apart' end
+   return z, w
 end
 
 -- log(1 + exp(-x * y))
@@ -101,14 +105,13 @@ function logistic.soft_margin(x, y, average)
 end
 
 function logistic.soft_margin_gradient(r, x, y, average)
-   if r.T ~= x.T or not is_apart(r, x, y) then return false end
+   if not gates.typed(x.T, r) or not gates.apart(r, x, y) then return false end
    local z, w = disagreements(x, y)
    if not z then return false end
    local n = count(x)
    squash(z, n)
    times(z, w, n)
-   resize_as(r, x)
-   return is_contiguous(r) and write(r, z, average and -1 / n or -1)
+   return gates.resized_as(r, x) and write(r, z, average and -1 / n or -1)
 end
 
 -- The loss of log(1 + exp(x)) - x * y
@@ -135,7 +138,7 @@ function luajit.binary_cross_entropy(x, y, weights, average)
       lowest, highest = min(lowest, z[k]), max(highest, z[k])
       z[k], complement[k] = z[k] + EPSILON, 1 - z[k] + EPSILON
    end
-   if not (lowest == 0 and highest == 1) then return false end
+   if not (lowest == 0 and highest == 1) then return no 'numbers that are no probabilities' end
    numbers.take_logarithms(z, n)
    numbers.take_logarithms(complement, n)
    for k = 0, n - 1 do z[k] = -(z[k] * w[k] + complement[k] * (1 - w[k])) end

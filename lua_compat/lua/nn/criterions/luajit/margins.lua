@@ -1,14 +1,13 @@
 -- Losses of few elements that compare each with a margin or a probability.
 local memory = require 'torch.core.memory'
-local is_apart = require('torch.core.overlap').is_apart
 local few = require 'torch.luajit.elementwise'
 local ways = require 'torch.core.ways'
+local gates = require 'nn.shared.luajit.gates'
 local classes = require 'nn.criterions.luajit.multi_class'
 local logistic = require 'nn.criterions.luajit.logistic'
 
-local luajit = ways.luajit
-local count, same_size, resize_as, is_contiguous, first_element = memory.count, memory.same_size, memory.resize_as,
-   memory.is_contiguous, memory.first_element
+local luajit, no = ways.luajit, ways.no
+local count, resize_as, first_element = memory.count, memory.resize_as, memory.first_element
 
 -- Sums over the elements $x of the input and $y of the target; v: the margin
 local sums = {
@@ -27,9 +26,9 @@ local slopes = {
 -- Whether input and target are few numbers of one type and of the same sizes, none of them a NaN; weights are for
 -- Python.
 local function are_plain(x, target, weights)
-   local n = count(x)
-   return not weights and n > 0 and few.small(x, n) and target.T == x.T and same_size(x, target)
-      and few.reads_plainly(x, target)
+   if weights then return no 'weights' end
+   return gates.few(count(x), few.LIMIT) and gates.typed(x.T, x, target) and gates.same_size(x, target)
+      and (few.reads_plainly(x, target) or no 'numbers that are not finite, or no BLAS')
 end
 
 -- A loss's number, such as its margin, is one of the input's type, as in Torch7.
@@ -38,7 +37,8 @@ local function rounded(T, number) return number and T.cast(number) end
 function luajit.loss(x, target, weights, name, average, margin, ...)
    if classes[name] then return classes[name](x, target, weights, average, margin, ...) end
    if name == 'multi_label_soft_margin' then return logistic.multi_label_soft_margin(x, target, weights, average) end
-   local sum = sums[name] and are_plain(x, target, weights) and sums[name](x, target, 0, rounded(x.T, margin))
+   if not sums[name] then return no 'a loss that is PyTorch\'s alone' end
+   local sum = are_plain(x, target, weights) and sums[name](x, target, 0, rounded(x.T, margin))
    if not sum then return false end
    return true, average and sum / count(x) or sum
 end
@@ -50,7 +50,8 @@ function luajit.loss_gradient(gradient, x, target, weights, name, average, margi
    local of_classes = gradients_of_classes[name]
    if of_classes then return of_classes(gradient, x, target, weights, average, margin, ...) end
    local slope = slopes[name]
-   if not slope or gradient.T ~= x.T or not are_plain(x, target, weights) or not is_apart(gradient, x, target) then
+   if not slope then return no 'a loss that is PyTorch\'s alone' end
+   if not (gates.typed(x.T, gradient) and are_plain(x, target, weights) and gates.apart(gradient, x, target)) then
       return false
    end
    resize_as(gradient, x)
@@ -61,11 +62,11 @@ end
 local slope_of_cross_entropy = few.pointwise('v * ($x - $y) / ((1 - $x + 1e-12) * ($x + 1e-12))')
 function luajit.binary_cross_entropy_gradient(gradient, x, target, weights, average)
    local n = count(x)
-   if n == 0 or not few.small(x, n) or gradient.T ~= x.T or target.T ~= x.T or not same_size(x, target) then
+   if not (gates.few(n, few.LIMIT) and gates.typed(x.T, x, gradient, target) and gates.same_size(x, target)
+      and gates.apart(gradient, x, target, weights)) then
       return false
    end
-   if not is_apart(gradient, x, target, weights) then return false end
    resize_as(gradient, x)
    return slope_of_cross_entropy(gradient, x, target, average and 1 / n or 1, n)
-      and (not weights or is_contiguous(gradient) and logistic.weigh(first_element(gradient), n, x, weights))
+      and (not weights or gates.plain(gradient, x.T) and logistic.weigh(first_element(gradient), n, x, weights))
 end

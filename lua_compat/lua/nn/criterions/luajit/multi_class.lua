@@ -1,11 +1,11 @@
 -- Losses of few elements that compare the scores of a row's classes with each other.
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
-local is_apart = require('torch.core.overlap').is_apart
+local no = require('torch.core.ways').no
+local gates = require 'nn.shared.luajit.gates'
 local numbers = require 'nn.shared.luajit.as_doubles'
 
-local count, is_contiguous, same_size, resize_as, max, min = memory.count, memory.is_contiguous, memory.same_size,
-   memory.resize_as, math.max, math.min
+local count, is_contiguous, max, min = memory.count, memory.is_contiguous, math.max, math.min
 local INFINITE = math.huge
 
 local classes = {}
@@ -21,11 +21,13 @@ local function gate(z) return (min(1, z * 1e308 * 1e308)) end
 
 -- A room with n whole numbers, each one of 0 or `least` to last; nil where they are others.
 local function places_of(name, t, n, least, last)
-   if not (t.T.real or t.T.whole) or count(t) ~= n or not (is_contiguous(t) or t.nd == 1) then return nil end
+   if not (t.T.real or t.T.whole) or count(t) ~= n or not (is_contiguous(t) or t.nd == 1) then
+      return no 'classes that are not as many, or lie apart'
+   end
    local p, q, step, get = numbers.room(name, n), t.S.p + t.off, t.nd == 1 and t[2] or 1, t.T.get
    for k = 0, n - 1 do
       local at = get(q, k * step)
-      if not (at >= least and at <= last) then return nil end
+      if not (at >= least and at <= last) then return no 'a class that is not there' end
       p[k] = at - at % 1
    end
    return p
@@ -33,7 +35,7 @@ end
 
 -- The scores and the place of each row's class among them, from 0
 local function with_classes(x, target)
-   if x.nd ~= 1 and x.nd ~= 2 or target.nd > 2 then return nil end
+   if x.nd ~= 1 and x.nd ~= 2 or target.nd > 2 then return no 'neither rows nor one row' end
    local e = numbers.of('scores', x)
    if not e then return nil end
    local rows, columns = rows_and_columns(x)
@@ -68,12 +70,11 @@ function classes.multi_margin(x, target, weights, average, p, margin)
 end
 
 function classes.multi_margin_gradient(r, x, target, weights, average, p, margin)
-   if r.T ~= x.T or not is_apart(r, x, target, weights) then return false end
+   if not gates.typed(x.T, r) or not gates.apart(r, x, target, weights) then return false end
    local e, c, rows, columns = with_classes(x, target)
    local w = e and numbers.weights(weights, x.T, columns)
    if not w then return false end
-   resize_as(r, x)
-   if not is_contiguous(r) then return false end
+   if not gates.resized_as(r, x) then return false end
    margin = x.T.cast(margin)
    local each = average and 1 / (rows * columns) or 1 / columns
    local linear, square, q = p == 1 and each or 0, p == 1 and 0 or 2 * each, r.S.p + r.off
@@ -91,7 +92,8 @@ end
 
 -- The scores, and the classes of each row, of which a 0 ends the list.
 local function with_lists(x, target)
-   if x.nd ~= 1 and x.nd ~= 2 or not same_size(x, target) then return nil end
+   if x.nd ~= 1 and x.nd ~= 2 then return no 'neither rows nor one row' end
+   if not gates.same_size(x, target) then return nil end
    local e = numbers.of('scores', x)
    if not e then return nil end
    local rows, columns = rows_and_columns(x)
@@ -125,7 +127,7 @@ function classes.multi_label_margin(x, target, _, average)
 end
 
 function classes.multi_label_margin_gradient(r, x, target, _, average)
-   if r.T ~= x.T or not is_apart(r, x, target) then return false end
+   if not gates.typed(x.T, r) or not gates.apart(r, x, target) then return false end
    local e, listed, rows, columns, own = with_lists(x, target)
    if not e then return false end
    local n, each = rows * columns, average and 1 / (rows * columns) or 1 / columns
@@ -143,8 +145,7 @@ function classes.multi_label_margin_gradient(r, x, target, _, average)
          g[at] = g[at] - exceeding
       end
    end
-   resize_as(r, x)
-   return is_contiguous(r) and numbers.write(r, g, each)
+   return gates.resized_as(r, x) and numbers.write(r, g, each)
 end
 
 return classes

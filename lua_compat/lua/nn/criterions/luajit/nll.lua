@@ -6,30 +6,26 @@ local overlap = require 'torch.core.overlap'
 local few = require 'torch.luajit.elementwise'
 local ways = require 'torch.core.ways'
 local templates = require 'torch.core.templates'
+local gates = require 'nn.shared.luajit.gates'
 local numbers = require 'nn.shared.luajit.as_doubles'
 local all_within = require 'nn.shared.luajit.indices'
 local new_room = require 'torch.core.scratch'
 
-local luajit = ways.luajit
-local count, is_contiguous = memory.count, memory.is_contiguous
+local luajit, no = ways.luajit, ways.no
+local count = memory.count
 local resize_as, first_element = memory.resize_as, memory.first_element
-local is_apart, last_offset = overlap.is_apart, overlap.last_offset
-local tobit, tonumber, place = bit.tobit, tonumber, few.place
+local last_offset = overlap.last_offset
+local tonumber, place = tonumber, few.place
 
-local MOST = 8 -- times few.LIMIT elements: several operators of PyTorch stand against one loop
+local MOST_ROWS, MOST_PIXELS = 2 ^ 11, 2 ^ 14 -- of pixels, several operators of PyTorch stand against one loop
 local room = new_room()
 
 -- Rows and classes of log probabilities x, where weights and classes fit and all is in order; nil otherwise.
 local function rows_and_classes(total, x, target, weights, ignored)
-   local T = x.T
-   if x.nd < 1 or x.nd > 2 or not few.small(x, x.nd == 2 and x[1] or 1) or total.T ~= T or total.nd ~= 1
-      or total[1] ~= 1 then
-      return nil
-   end
+   if x.nd < 1 or x.nd > 2 or target.nd ~= 1 then return no 'neither rows nor one row' end
    local rows, classes = x.nd == 2 and x[1] or 1, x.nd == 2 and x[3] or x[1]
-   if weights and not (weights.T == T and weights.nd == 1 and weights[1] == classes) then return nil end
-   if target.nd ~= 1 or not all_within(target, rows, classes, ignored) then return nil end
-   return rows, classes
+   return gates.typed(x.T, x, total) and gates.few(rows, MOST_ROWS) and gates.vector(total, x.T, 1)
+      and gates.vector(weights, x.T, classes, true) and all_within(target, rows, classes, ignored) and rows, classes
 end
 
 local function weight_of(weights, class)
@@ -40,25 +36,21 @@ end
 -- each class counts; nil where that is for Python.
 local function weights_for_pixels(total, x, target, weights)
    local T, all = x.T, x[1] * x[3] * x[5]
-   if not T.real or all > MOST * few.LIMIT or x[4] ~= x[5] * x[6] or total.T ~= T or total.nd ~= 1 or total[1] ~= 1 then
-      return nil
-   end
-   if target.nd ~= 3 or count(target) ~= all or target.T.host ~= types.Long or not target.T.here
-      or not is_contiguous(target) then
-      return nil
-   end
-   return numbers.weights(weights, T, x[7])
+   if x[4] ~= x[5] * x[6] then return no 'images whose rows lie apart' end
+   if target.nd ~= 3 or count(target) ~= all then return no 'tensors of different sizes' end
+   return gates.typed(T, x, total) and gates.few(all, MOST_PIXELS) and gates.vector(total, T, 1)
+      and gates.indices(target) and gates.plain(target, target.T) and numbers.weights(weights, T, x[7])
 end
 
 -- A loop over the pixels of images, of whose classes, but for the one that is ignored, $each_pixel is done with the
 -- element of p `at` the pixel and its class, and the class's `factor`. Gives what it has left in `sum` and
 -- `weight`. The classes are read once: nil where one is wrong, the rest is for Python then, and the error.
 local PIXELS = [[
-   return function(p, image_step, step, images, pixels, places, halves, skipped, last, offsets, factors,
-      ignored)
-      local sum, weight = 0, 0
-      step = tobit(step)
-      for image = 0, images - 1 do
+   return function(p, places, offsets, factors, lie)
+      local sum, weight, step, image_step, pixels = 0, 0, tobit(lie.step), lie.image_step, lie.pixels
+      local skipped, last, ignored = tobit(lie.skipped), tobit(lie.classes), lie.ignored
+      local halves = cast(whole_numbers, places) -- the lower comes first; LuaJIT computes with 32 bits as they are
+      for image = 0, lie.images - 1 do
          local first = tobit(image * image_step)
          for k = 2 * image * pixels, 2 * (image + 1) * pixels - 2, 2 do
             local class = halves[k]
@@ -68,7 +60,7 @@ local PIXELS = [[
                   $each_pixel
                end
             elseif tonumber(places[k / 2]) ~= ignored then
-               return nil
+               return no 'an index out of range'
             end
             first = tobit(first + step)
          end
@@ -78,7 +70,8 @@ local PIXELS = [[
 ]]
 local function of_pixels(each) -- for each type on its own: traces are for one type of memory
    return templates.for_each(types.codes_of_reals, function(code)
-      return templates.compile('nn.criterions.luajit.nll', PIXELS, { each_pixel = each },
+      return templates.compile('nn.criterions.luajit.nll', PIXELS,
+         { each_pixel = each, whole_numbers = ffi.typeof 'int32_t *', no = no },
          { get = types[code].get, set = types[code].set })
    end)
 end
@@ -92,11 +85,8 @@ local function over_pixels(run_for, t, target, factors, ignored)
    local offsets = ffi.cast('int32_t *', room('offsets', 4 * (classes + 1)))
    for class = 1, classes do offsets[class] = (class - 1) * step end
    local is_class = ignored and ignored >= 1 and ignored <= classes and ignored % 1 == 0
-   -- the lower comes first; LuaJIT computes with 32 bits as they are
-   local halves = ffi.cast('int32_t *', places)
-   local run = run_for(t.T.host.code)
-   return run(first_element(t), t[2], t[6], t[1], t[3] * t[5], places, halves,
-      tobit(is_class and ignored or 0), tobit(classes), offsets, factors, ignored)
+   return run_for(t.T.host.code)(first_element(t), places, offsets, factors, { image_step = t[2], step = t[6],
+      images = t[1], pixels = t[3] * t[5], skipped = is_class and ignored or 0, classes = classes, ignored = ignored })
 end
 
 local function class_nll_of_pixels(total, x, target, weights, average, ignored)
@@ -109,7 +99,7 @@ local function class_nll_of_pixels(total, x, target, weights, average, ignored)
    return true, average and sum / weight or sum
 end
 
-local function class_nll(total, x, target, weights, average, ignored)
+function luajit.class_nll(total, x, target, weights, average, ignored)
    if x.nd == 4 then return class_nll_of_pixels(total, x, target, weights, average, ignored) end
    local rows, classes = rows_and_classes(total, x, target, weights, ignored)
    if not rows then return false end
@@ -131,29 +121,29 @@ end
 -- The gradient's elements lie without gaps, whichever way round their dimensions are.
 local function class_nll_gradient_of_pixels(gradient, x, target, weights, total, average, ignored)
    local slopes = weights_for_pixels(total, x, target, weights)
-   if not slopes or gradient.T ~= x.T or not is_apart(gradient, x, total, weights)
-      or not is_apart(gradient, target) then
+   if not (slopes and gates.typed(x.T, gradient) and gates.apart(gradient, x, total, weights)
+      and gates.apart(gradient, target)) then
       return false
    end
    resize_as(gradient, x)
    local classes, n = x[7], count(x)
    if gradient[4] ~= gradient[5] * gradient[6] or last_offset(gradient) - gradient.off ~= n - 1 then
-      return false
+      return no 'a gradient with gaps'
    end
    ffi.fill(first_element(gradient), n * x.T.size)
    local weight = total.T.get(total.S.p, total.off)
    if not (weight > 0) then return true end
    for class = 0, classes - 1 do slopes[class] = -slopes[class] / (average and weight or 1) end
-   return over_pixels(set_pixels, gradient, target, slopes, ignored) ~= nil
+   return over_pixels(set_pixels, gradient, target, slopes, ignored) and true
 end
 
-local function class_nll_gradient(gradient, x, target, weights, total, average, ignored)
+function luajit.class_nll_gradient(gradient, x, target, weights, total, average, ignored)
    if x.nd == 4 then return class_nll_gradient_of_pixels(gradient, x, target, weights, total, average, ignored) end
-   if not rows_and_classes(total, x, target, weights, ignored) or gradient.T ~= x.T then return false end
-   if not is_apart(gradient, x, total, weights) then return false end
-   resize_as(gradient, x)
    local n = count(x)
-   if not few.zero(gradient, n) then return false end
+   if not (rows_and_classes(total, x, target, weights, ignored) and gates.typed(x.T, gradient)
+      and gates.apart(gradient, x, total, weights) and gates.resized_as(gradient, x) and few.zero(gradient, n)) then
+      return false
+   end
    local weight = total.T.get(total.S.p, total.off)
    if not (weight > 0) then return true end
    local classes = x[2 * x.nd - 1]
@@ -166,5 +156,3 @@ local function class_nll_gradient(gradient, x, target, weights, total, average, 
    end
    return true
 end
-
-luajit.class_nll, luajit.class_nll_gradient = class_nll, class_nll_gradient

@@ -1,21 +1,19 @@
 -- Gradients of LookupTable's weights, and the norms of its rows.
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
-local overlap = require 'torch.core.overlap'
 local few = require 'torch.luajit.elementwise'
 local ways = require 'torch.core.ways'
 local templates = require 'torch.core.templates'
 local types = require 'torch.core.types'
 local blas = require 'torch.luajit.blas'
+local gates = require 'nn.shared.luajit.gates'
 local all_within = require 'nn.shared.luajit.indices'
 local new_room = require 'torch.core.scratch'
 
 local luajit, no = ways.luajit, ways.no
-local count, is_contiguous, first_element = memory.count, memory.is_contiguous, memory.first_element
-local is_apart = overlap.is_apart
-local place = few.place
+local count, first_element, place = memory.count, memory.first_element, few.place
 
-local MOST = 2 ^ 14 -- times few.LIMIT elements: PyTorch's index_add_ is slower however many there are
+local MOST = 2 ^ 25 -- elements: PyTorch's index_add_ is slower however many there are
 
 -- How often each of n rows, from 1, occurs among those at places, step apart: in a room, for those that occur.
 local room = new_room()
@@ -63,20 +61,19 @@ end
 
 local add_rows = for_each_type(ADD_ROWS)
 
-local function lookup_grad_weight(weight, index, gradient, padding, scale, by_frequency)
-   local T = weight.T
-   if weight.nd ~= 2 or index.nd ~= 1 or gradient.T ~= T or not T.real or not T.here then
-      return no 'not a matrix and a vector of indices of real numbers of one type'
-   end
-   local n, columns = index[1], weight[3]
-   if n * columns > MOST * few.LIMIT then return no 'more than 2^25 elements' end
+-- Whether a layer's weight has rows, and the indices are in a vector.
+local function fits(weight, index)
+   if weight.nd ~= 2 or index.nd ~= 1 then return no 'no matrix, or no vector of indices' end
+   return gates.typed(weight.T, weight) and gates.few(index[1] * weight[3], MOST) and gates.plain(weight, weight.T)
+end
+
+function luajit.lookup_grad_weight(weight, index, gradient, padding, scale, by_frequency)
+   if not fits(weight, index) then return false end
+   local T, n, columns = weight.T, index[1], weight[3]
    if count(gradient) ~= n * columns then return no 'tensors of different sizes' end
-   if not is_apart(weight, gradient) then return no 'a result has memory in common with another tensor' end
-   if not (is_contiguous(gradient) and is_contiguous(weight)) then
-      return no 'elements that are not one after the other'
-   end
+   if not gates.plain(gradient, T) or not gates.apart(weight, gradient) then return false end
    padding = padding >= 0 and math.floor(padding) or math.ceil(padding)
-   if not all_within(index, n, weight[1], not by_frequency and padding) then return no 'an index out of range' end
+   if not all_within(index, n, weight[1], not by_frequency and padding) then return false end
    scale = T.cast(scale)
    local counts = by_frequency and occurrences(first_element(index), index[2], n, weight[1])
    local routine = scale ~= 0 and blas.is_enough(n * columns) and blas.of_rows(T)
@@ -123,19 +120,10 @@ local RENORM = [[
 
 local renorm = for_each_type(RENORM)
 
-local function lookup_renorm(weight, index, maximum, p)
-   local T = weight.T
-   if weight.nd ~= 2 or index.nd ~= 1 or not T.real or not T.here then
-      return no 'not a matrix and a vector of indices of real numbers'
-   end
-   if not (p > 0 and p < math.huge) then return no 'a norm that is not between 0 and infinity' end
-   local n, columns = index[1], weight[3]
-   if n * columns > MOST * few.LIMIT then return no 'more than 2^25 elements' end
-   if not is_contiguous(weight) then return no 'elements that are not one after the other' end
-   if not all_within(index, n, weight[1]) then return no 'an index out of range' end
-   local left = occurrences(first_element(index), index[2], n, weight[1])
-   renorm(T.host.code)(weight, index, maximum, p, left)
+function luajit.lookup_renorm(weight, index, maximum, p)
+   if not (p > 0 and p < math.huge) then return no 'a norm that is neither finite nor above 0' end
+   if not fits(weight, index) or not all_within(index, index[1], weight[1]) then return false end
+   local left = occurrences(first_element(index), index[2], index[1], weight[1])
+   renorm(weight.T.host.code)(weight, index, maximum, p, left)
    return true
 end
-
-luajit.lookup_grad_weight, luajit.lookup_renorm = lookup_grad_weight, lookup_renorm

@@ -1,132 +1,132 @@
 -- Batch normalization of few elements, computed here, of numbers all of which are finite.
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
-local apart = require 'torch.core.overlap'
-local few = require 'torch.luajit.elementwise'
-local blas = require 'torch.luajit.blas'
 local ways = require 'torch.core.ways'
+local gates = require 'nn.shared.luajit.gates'
+local geometry = require 'nn.shared.luajit.geometry'
 local rooms = require 'nn.shared.luajit.scratch'
 
-local luajit = ways.luajit
-local count, is_contiguous, same_size, resize_as = memory.count, memory.is_contiguous, memory.same_size,
-   memory.resize_as
-local floor, sqrt = math.floor, math.sqrt
-local plain, is_apart, bytes_at, room = rooms.plain, apart.is_apart, rooms.bytes_at, rooms.room
+local luajit, no = ways.luajit, ways.no
+local count, first_element = memory.count, memory.first_element
+local floor, sqrt, huge = math.floor, math.sqrt, math.huge
+local apart, room = gates.apart, rooms.room
 local doubles = ffi.typeof 'double *'
 
 local MOST = 2 ^ 14 -- elements; PyTorch computes with several at once
+local LARGEST_FLOAT = 2 ^ 128 - 2 ^ 104
 
--- Examples, planes and elements of a plane in each; nil for what is none.
-local function sizes(x)
-   if x.nd < 2 then return nil end
-   local pixels = 1
+-- What is computed over: planes, elements of a plane in each example (pixels) and in all (total), and how the elements
+-- of a plane lie: several runs of n neighbours, `step` apart, `between` from run to run.
+local geometry_of = geometry.of('', 'planes, pixels, total, several, n, step, between', function(g, x)
+   local examples, planes, pixels = x[1], x[3], 1
    for d = 5, 2 * x.nd - 1, 2 do pixels = pixels * x[d] end
-   return x[1], x[3], pixels
+   g.planes, g.pixels, g.total = planes, pixels, examples * pixels
+   if pixels == 1 then
+      g.several, g.n, g.step, g.between = 1, examples, planes, 0
+   else
+      g.several, g.n, g.step, g.between = examples, pixels, 1, planes * pixels
+   end
+   return g
+end)
+
+-- The geometry where x is for LuaJIT.
+local function begin(x)
+   if x.nd < 2 or x.nd > 5 then return no 'no batch' end
+   return gates.typed(x.T, x) and gates.few(count(x), MOST) and gates.plain(x, x.T) and gates.finite(x)
+      and geometry_of(x)
 end
 
-local function is_vector(t, T, n) return plain(t, T) and t.nd == 1 and t[1] == n end
-
--- The routines, where x has few elements, in one piece, none of them infinite; nil otherwise.
-local function prepare(x)
-   local T, n = x.T, count(x)
-   if few.LIMIT == 0 or not T.real or n == 0 or n > MOST or x.nd < 2 or not plain(x, T) then return nil end
-   local routine = blas.of_rows(T)
-   return routine and blas.all_finite(routine, T, n, bytes_at(x)) and routine
-end
-
--- The elements of a plane: of each example, neighbours (first, first + 1 ...), or one by one, if it has only one in
--- each.
-local function runs(examples, planes, pixels)
-   if pixels == 1 then return 1, examples, planes, 0 end -- so many runs of so many, steps within, steps between runs
-   return examples, pixels, 1, planes * pixels
+-- Whether tensors, some of which may be nil, have a number for each plane.
+local function are_vectors(g, T, a, b, c, d)
+   return gates.vector(a, T, g.planes) and gates.vector(b, T, g.planes) and gates.vector(c, T, g.planes)
+      and gates.vector(d, T, g.planes)
 end
 
 -- The sum over a plane. Two sums, of neighbouring halves, do not wait for each other; LuaJIT wants whole numbers to
 -- count by.
-local function sum(q, first, several, n, step, between)
+local function sum(q, first, g)
+   local n, step = g.n, g.step
    local a, b, half = 0, 0, floor(n / 2) * step
-   for _ = 1, several do
+   for _ = 1, g.several do
       for at = first, first + half - 1, step do a, b = a + q[at], b + q[at + half] end
       if n % 2 == 1 then a = a + q[first + 2 * half] end
-      first = first + between
+      first = first + g.between
    end
    return a + b
 end
 
 -- That of the squares of the differences from the mean.
-local function squares(q, first, several, n, step, between, mean)
+local function squares(q, first, g, mean)
+   local n, step = g.n, g.step
    local a, b, half = 0, 0, floor(n / 2) * step
-   for _ = 1, several do
+   for _ = 1, g.several do
       for at = first, first + half - 1, step do
          local c, d = q[at] - mean, q[at + half] - mean
          a, b = a + c * c, b + d * d
       end
       if n % 2 == 1 then a = a + (q[first + 2 * half] - mean) ^ 2 end
-      first = first + between
+      first = first + g.between
    end
    return a + b
 end
 
 -- That of the products of the differences and the gradients at u.
-local function products(u, q, first, several, n, step, between, mean)
+local function products(u, q, first, g, mean)
+   local n, step = g.n, g.step
    local a, b, half = 0, 0, floor(n / 2) * step
-   for _ = 1, several do
+   for _ = 1, g.several do
       for at = first, first + half - 1, step do
          a, b = a + u[at] * (q[at] - mean), b + u[at + half] * (q[at + half] - mean)
       end
       if n % 2 == 1 then a = a + u[first + 2 * half] * (q[first + 2 * half] - mean) end
-      first = first + between
+      first = first + g.between
    end
    return a + b
 end
 
-local function scale_and_shift(p, q, first, several, n, step, between, factor, shift)
-   for _ = 1, several do
-      for at = first, first + n * step - 1, step do p[at] = q[at] * factor + shift end
-      first = first + between
+local function scale_and_shift(p, q, first, g, factor, shift)
+   local reach, step = g.n * g.step - 1, g.step
+   for _ = 1, g.several do
+      for at = first, first + reach, step do p[at] = q[at] * factor + shift end
+      first = first + g.between
    end
 end
 
-local function combine(p, u, q, first, several, n, step, between, factor, slope, shift)
-   for _ = 1, several do
-      for at = first, first + n * step - 1, step do p[at] = u[at] * factor + q[at] * slope + shift end
-      first = first + between
+local function combine(p, u, q, first, g, factor, slope, shift)
+   local reach, step = g.n * g.step - 1, g.step
+   for _ = 1, g.several do
+      for at = first, first + reach, step do p[at] = u[at] * factor + q[at] * slope + shift end
+      first = first + g.between
    end
 end
 
 local function number(t, k) return t.T.get(t.S.p, t.off + k) end
 local function set(t, k, v) t.S.p[t.off + k] = v end
 
-local huge = math.huge
-local LARGEST_FLOAT = 2 ^ 128 - 2 ^ 104
-
-local function normalize(out, x, weight, bias, running_mean, running_var, save_mean, save_std, train, momentum, eps)
-   if not prepare(x) then return false end
-   local T, examples, planes, pixels = x.T, sizes(x)
-   for _, t in ipairs{ running_mean, running_var, save_mean, save_std } do
-      if not is_vector(t, T, planes) then return false end
-   end
-   if weight and not is_vector(weight, T, planes) or bias and not is_vector(bias, T, planes) then return false end
-   if out.T ~= T or not is_apart(out, x, weight, bias) or not is_apart(out, running_mean, running_var) then
+function luajit.batch_normalization(out, x, weight, bias, running_mean, running_var, save_mean, save_std, train,
+   momentum, eps)
+   local T, g = x.T, begin(x)
+   if not (g and are_vectors(g, T, running_mean, running_var, save_mean, save_std) and are_vectors(g, T, weight, bias)
+      and gates.typed(T, out) and apart(out, x, weight, bias) and apart(out, running_mean, running_var)
+      and (not train or apart(out, save_mean, save_std))) then
       return false
    end
-   if train and not is_apart(out, save_mean, save_std) then return false end
-   local total = examples * pixels
-   if train and total < 2 then return false end
-   resize_as(out, x)
-   if not is_contiguous(out) then return false end
-   local p, q = out.S.p + out.off, x.S.p + x.off
-   local several, n, step, between = runs(examples, planes, pixels)
+   local planes, pixels, total = g.planes, g.pixels, g.total
+   if train and total < 2 then return no 'one number of each plane' end
+   if not gates.resized_as(out, x) then return false end
+   local p, q = first_element(out), first_element(x)
    -- The running statistics are moved last: what the kernel computes after all begins with those before.
    local means = ffi.cast(doubles, room('means', 16 * planes))
    local all_squares = means + planes
    for c = 0, planes - 1 do
       local first, mean, inverse = c * pixels, nil, nil
       if train then
-         mean = T.cast(sum(q, first, several, n, step, between)) / total
-         local sum_of_squares = squares(q, first, several, n, step, between, mean)
+         mean = T.cast(sum(q, first, g)) / total
+         local sum_of_squares = squares(q, first, g, mean)
          -- A square is of the tensor's type: the kernel looks which of them overflow.
-         if sum_of_squares > LARGEST_FLOAT and sum_of_squares < huge and T.size == 4 then return false end
+         if sum_of_squares > LARGEST_FLOAT and sum_of_squares < huge and T.size == 4 then
+            return no 'squares that overflow'
+         end
          inverse = 1 / sqrt(sum_of_squares / total + eps)
          means[c], all_squares[c] = mean, sum_of_squares
          set(save_mean, c, mean)
@@ -135,7 +135,7 @@ local function normalize(out, x, weight, bias, running_mean, running_var, save_m
          mean, inverse = number(running_mean, c), 1 / sqrt(number(running_var, c) + eps)
       end
       local factor = weight and inverse * number(weight, c) or inverse
-      scale_and_shift(p, q, first, several, n, step, between, factor, (bias and number(bias, c) or 0) - mean * factor)
+      scale_and_shift(p, q, first, g, factor, (bias and number(bias, c) or 0) - mean * factor)
    end
    for c = 0, train and planes - 1 or -1 do
       set(running_mean, c, momentum * means[c] + (1 - momentum) * number(running_mean, c))
@@ -144,55 +144,47 @@ local function normalize(out, x, weight, bias, running_mean, running_var, save_m
    return true
 end
 
-local function gradients(grad_input, grad_weight, grad_bias, x, grad_output, weight, running_mean, running_var,
-   save_mean, save_std, train,
-                         scale, eps)
-   if not prepare(x) or not same_size(x, grad_output) or grad_output.T ~= x.T or not prepare(grad_output) then
+-- Whether a parameter's gradient, if there is any, may be added to.
+local function takes(t, x, grad_output, weight, means, deviations)
+   return not t or apart(t, x, grad_output, weight) and apart(t, means, deviations)
+end
+
+function luajit.batch_normalization_gradients(grad_input, grad_weight, grad_bias, x, grad_output, weight, running_mean,
+   running_var, save_mean, save_std, train, scale, eps)
+   local T, g = x.T, begin(x)
+   if not (g and gates.same_size(x, grad_output) and gates.typed(T, grad_output) and begin(grad_output)
+      and are_vectors(g, T, running_mean, running_var, save_mean, save_std)
+      and are_vectors(g, T, weight, grad_weight, grad_bias) and (not weight or apart(weight, x, grad_output))
+      and takes(grad_weight, x, grad_output, weight, running_mean, running_var)
+      and takes(grad_bias, x, grad_output, weight, running_mean, running_var)
+      and takes(grad_weight, x, grad_output, weight, save_mean, save_std)
+      and takes(grad_bias, x, grad_output, weight, save_mean, save_std)) then
       return false
    end
-   local T, examples, planes, pixels = x.T, sizes(x)
-   for _, t in ipairs{ running_mean, running_var, save_mean, save_std } do
-      if not is_vector(t, T, planes) then return false end
+   if grad_input and not (gates.plain(grad_input, T) and gates.same_size(grad_input, x)
+      and apart(grad_input, x, grad_output, weight) and apart(grad_input, running_mean, running_var)
+      and apart(grad_input, save_mean, save_std)) then
+      return false
    end
-   for k = 1, 3 do
-      local t = k == 1 and weight or k == 2 and grad_weight or k == 3 and grad_bias
-      if t and not (is_vector(t, T, planes) and is_apart(t, x, grad_output)) then return false end
-   end
-   if grad_input then
-      if not plain(grad_input, T) or not same_size(grad_input, x)
-         or not is_apart(grad_input, x, grad_output, weight) then
-         return false
-      end
-      if not is_apart(grad_input, running_mean, running_var) or not is_apart(grad_input, save_mean, save_std) then
-         return false
-      end
-   end
-   for k = 1, 2 do
-      local t = k == 1 and grad_weight or k == 2 and grad_bias
-      if t and not (is_apart(t, running_mean, running_var, weight) and is_apart(t, save_mean, save_std)) then
-         return false
-      end
-   end
-   local q, u, total = x.S.p + x.off, grad_output.S.p + grad_output.off, examples * pixels
-   local p = grad_input and grad_input.S.p + grad_input.off
-   local several, n, step, between = runs(examples, planes, pixels)
+   local planes, pixels, total = g.planes, g.pixels, g.total
+   local p, q, u = grad_input and first_element(grad_input), first_element(x), first_element(grad_output)
    for c = 0, planes - 1 do
       local first = c * pixels
       local mean = number(train and save_mean or running_mean, c)
       local inverse = train and number(save_std, c) or 1 / sqrt(number(running_var, c) + eps)
       local of_output, of_products = 0, 0
       if train or grad_weight or grad_bias then
-         of_output = sum(u, first, several, n, step, between)
-         of_products = products(u, q, first, several, n, step, between, mean)
+         of_output = sum(u, first, g)
+         of_products = products(u, q, first, g, mean)
       end
       if p then
          local factor = weight and inverse * number(weight, c) or inverse
          if train then
             local slope = of_products * inverse * inverse / total
-            combine(p, u, q, first, several, n, step, between, factor, -slope * factor,
+            combine(p, u, q, first, g, factor, -slope * factor,
                (mean * slope - of_output / total) * factor)
          else
-            scale_and_shift(p, u, first, several, n, step, between, factor, 0)
+            scale_and_shift(p, u, first, g, factor, 0)
          end
       end
       if grad_weight then set(grad_weight, c, number(grad_weight, c) + T.cast(scale * of_products * inverse)) end
@@ -200,5 +192,3 @@ local function gradients(grad_input, grad_weight, grad_bias, x, grad_output, wei
    end
    return true
 end
-
-luajit.batch_normalization, luajit.batch_normalization_gradients = normalize, gradients

@@ -1,21 +1,19 @@
 -- Normalization over neighbouring planes of images of few elements, computed here, of
 -- numbers all of which are finite.
 local memory = require 'torch.core.memory'
-local is_apart = require('torch.core.overlap').is_apart
 local ways = require 'torch.core.ways'
+local gates = require 'nn.shared.luajit.gates'
 local numbers = require 'nn.shared.luajit.as_doubles'
 
-local luajit = ways.luajit
-local count, is_contiguous, resize_as, same_size = memory.count, memory.is_contiguous, memory.resize_as,
-   memory.same_size
+local luajit, no = ways.luajit, ways.no
+local count = memory.count
 local floor, max, min, sqrt = math.floor, math.max, math.min, math.sqrt
 
 local LARGEST_FLOAT = (2 - 2 ^ -23) * 2 ^ 127
 
--- Elements of an image and of a plane; nil of what are no images.
+-- Elements of an image and of a plane.
 local function sizes(x)
    local nd = x.nd
-   if nd ~= 3 and nd ~= 4 then return nil end
    local pixels = x[2 * nd - 3] * x[2 * nd - 1]
    return x[2 * nd - 5] * pixels, pixels
 end
@@ -51,8 +49,8 @@ end
 
 -- The numbers of x, what each is multiplied with, and what that is a power of; nil where that is for Python.
 local function factors(x, size, alpha, beta, more)
+   if not gates.planes(x, 2) or not gates.whole(1, size) then return nil end
    local image, pixels = sizes(x)
-   if not image or not (size >= 1) or size % 1 ~= 0 then return nil end
    local p, n = numbers.of('first', x), count(x)
    if not p then return nil end
    local squares, sums, powers = numbers.room('squares', n), numbers.room('sums', n),
@@ -62,7 +60,7 @@ local function factors(x, size, alpha, beta, more)
       squares[k] = p[k] * p[k]
       total = total + squares[k]
    end
-   if total > LARGEST_FLOAT and x.T.size < 8 then return nil end -- infinite as floats, which Torch7 adds up
+   if total > LARGEST_FLOAT and x.T.size < 8 then return no 'squares that overflow' end -- as floats, in Torch7
    add_neighbours(sums, squares, n, image, pixels, floor(size / 2), floor((size - 1) / 2))
    for k = 0, n - 1 do sums[k] = more + alpha / size * sums[k] end
    take_powers(powers, sums, n, beta)
@@ -70,17 +68,16 @@ local function factors(x, size, alpha, beta, more)
 end
 
 function luajit.cross_map_lrn(out, x, size, alpha, beta, more)
-   if out.T ~= x.T or not is_apart(out, x) then return false end
+   if not gates.typed(x.T, out) or not gates.apart(out, x) then return false end
    local p, powers = factors(x, size, alpha, beta, more)
    if not p then return false end
    for k = 0, count(x) - 1 do p[k] = p[k] * powers[k] end
-   resize_as(out, x)
-   return is_contiguous(out) and numbers.write(out, p, 1)
+   return gates.resized_as(out, x) and numbers.write(out, p, 1)
 end
 
 function luajit.cross_map_lrn_gradient(gradient, x, grad_output, size, alpha, beta, more)
-   if gradient.T ~= x.T or grad_output.T ~= x.T or not same_size(x, grad_output)
-      or not is_apart(gradient, x, grad_output) then
+   if not (gates.typed(x.T, gradient, grad_output) and gates.same_size(x, grad_output)
+      and gates.apart(gradient, x, grad_output)) then
       return false
    end
    local p, powers, sums = factors(x, size, alpha, beta, more)
@@ -93,6 +90,5 @@ function luajit.cross_map_lrn_gradient(gradient, x, grad_output, size, alpha, be
    add_neighbours(sums, products, n, image, pixels, floor((size - 1) / 2), floor(size / 2))
    local factor = 2 * alpha * beta / size
    for k = 0, n - 1 do p[k] = g[k] * powers[k] - factor * p[k] * sums[k] end
-   resize_as(gradient, x)
-   return is_contiguous(gradient) and numbers.write(gradient, p, 1)
+   return gates.resized_as(gradient, x) and numbers.write(gradient, p, 1)
 end

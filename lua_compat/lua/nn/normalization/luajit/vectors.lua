@@ -1,13 +1,11 @@
 -- Rows of few elements divided by their norms.
-local memory = require 'torch.core.memory'
-local is_apart = require('torch.core.overlap').is_apart
 local ways = require 'torch.core.ways'
+local gates = require 'nn.shared.luajit.gates'
 local numbers = require 'nn.shared.luajit.as_doubles'
 local of_sum = require('torch.luajit.norms').of_sum
 local pairs_of_rows = require 'nn.similarity.luajit.pairs'
 
-local luajit = ways.luajit
-local is_contiguous, resize_as = memory.is_contiguous, memory.resize_as
+local luajit, no = ways.luajit, ways.no
 local max, abs, huge = math.max, math.abs, math.huge
 local of, both, rows_and_columns = numbers.of, pairs_of_rows.both, pairs_of_rows.rows_and_columns
 local raised, dot = pairs_of_rows.raised, pairs_of_rows.dot
@@ -27,7 +25,8 @@ local function sum_of_powers(p, at, n, power)
 end
 
 function luajit.normalize(out, x, power, eps)
-   if not (power > 0) or out.T ~= x.T or x.nd < 1 or x.nd > 2 or not is_apart(out, x) then return false end
+   if not (power > 0) or x.nd < 1 or x.nd > 2 then return no 'no rows, or a power that is not above 0' end
+   if not gates.typed(x.T, out) or not gates.apart(out, x) then return false end
    local p = of('first', x)
    if not p then return false end
    local rows, columns = rows_and_columns(x)
@@ -35,8 +34,7 @@ function luajit.normalize(out, x, power, eps)
       local divisor = of_sum(sum_of_powers(p, i * columns, columns, power) + eps, power)
       for k = i * columns, (i + 1) * columns - 1 do p[k] = p[k] / divisor end
    end
-   resize_as(out, x)
-   return is_contiguous(out) and numbers.write(out, p, 1)
+   return gates.resized_as(out, x) and numbers.write(out, p, 1)
 end
 
 -- Only the first of the largest has a slope.
@@ -55,7 +53,8 @@ local function slopes_by_power(p, g, at, n, power, divisor, along, eps)
 end
 
 function luajit.normalize_gradient(gradient, x, grad_output, power, eps)
-   if not (power > 0) or gradient.T ~= x.T or not is_apart(gradient, x, grad_output) then return false end
+   if not (power > 0) then return no 'a power that is not above 0' end
+   if not gates.typed(x.T, gradient) or not gates.apart(gradient, x, grad_output) then return false end
    local p, g = both(x, grad_output, of)
    if not g then return false end
    local rows, columns = rows_and_columns(x)
@@ -70,6 +69,5 @@ function luajit.normalize_gradient(gradient, x, grad_output, power, eps)
          slopes_by_power(p, g, at, columns, power, divisor, along, eps)
       end
    end
-   resize_as(gradient, x)
-   return is_contiguous(gradient) and numbers.write(gradient, p, 1)
+   return gates.resized_as(gradient, x) and numbers.write(gradient, p, 1)
 end

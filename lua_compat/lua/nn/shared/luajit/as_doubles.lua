@@ -5,10 +5,11 @@ local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local vectors = require 'torch.luajit.vectors'
 local memory = require 'torch.core.memory'
-local is_apart = require('torch.core.overlap').is_apart
 local few = require 'torch.luajit.elementwise'
 local templates = require 'torch.core.templates'
 local new_room = require 'torch.core.scratch'
+local no = require('torch.core.ways').no
+local gates = require 'nn.shared.luajit.gates'
 local rooms = require 'nn.shared.luajit.scratch'
 
 local is_contiguous = memory.is_contiguous
@@ -18,16 +19,7 @@ local room = new_room()
 
 local numbers = {}
 
--- As many elements cost about as much in Python as here.
-numbers.MOST = 4 * few.LIMIT
-
--- Whether a layer's numbers, of windows and steps, are whole and finite.
-function numbers.are_whole(...)
-   for k = 1, select('#', ...) do
-      if select(k, ...) % 1 ~= 0 then return false end
-   end
-   return true
-end
+numbers.MOST = 2 ^ 13 -- as many elements cost about as much in Python as here
 
 -- The n elements at q to the doubles at p: gives 0 where all are finite; back, times a factor; and added to
 -- those that are there.
@@ -60,23 +52,22 @@ function numbers.room(name, n) return (cast(doubles, room(name, 8 * n))) end
 -- not all finite.
 function numbers.of(name, t, most)
    local n = count(t)
-   if not t.T.real or n == 0 or n > (most or numbers.MOST) or few.LIMIT == 0 then return nil end
+   if not gates.typed(t.T, t) or not gates.few(n, most or numbers.MOST) then return nil end
    t = rooms.in_one_piece(t)
    local p = numbers.room(name, n)
-   if take(t.T.host.code)(p, memory.first_element(t), n) == 0 then return p end
+   return take(t.T.host.code)(p, memory.first_element(t), n) == 0 and p or no 'numbers that are not finite'
 end
 
 -- The same for what only reads: doubles are taken where they lie.
 function numbers.seen(name, t, most)
-   if t.T.host ~= types.Double or not is_contiguous(t) or few.LIMIT == 0 then return numbers.of(name, t, most) end
-   local n = count(t)
-   if n == 0 or n > (most or numbers.MOST) then return nil end
+   if t.T.host ~= types.Double or not is_contiguous(t) then return numbers.of(name, t, most) end
+   if not gates.few(count(t), most or numbers.MOST) then return nil end
    return few.reads_plainly(t, t) and t.S.p + t.off or numbers.of(name, t, most)
 end
 
 -- What each of n classes counts, from weights of type T, or none: a room; nil where those are not for this.
 function numbers.weights(weights, T, n)
-   if weights then return weights.T == T and weights.nd == 1 and weights[1] == n and numbers.of('weights', weights) end
+   if weights then return gates.vector(weights, T, n, true) and numbers.of('weights', weights) end
    local p = numbers.room('weights', n)
    for k = 0, n - 1 do p[k] = 1 end
    return p
@@ -89,8 +80,8 @@ end
 
 -- Whether a parameter's gradients, from x and grad_output, can be added to `gradient` where it is.
 function numbers.takes(gradient, parameter, x, grad_output)
-   return gradient.T == x.T and memory.same_size(gradient, parameter) and is_contiguous(gradient)
-      and is_apart(gradient, x, grad_output, parameter)
+   return gates.plain(gradient, x.T) and gates.same_size(gradient, parameter)
+      and gates.apart(gradient, x, grad_output, parameter)
 end
 
 -- Adds factor times the numbers at p to t, in one piece.

@@ -67,9 +67,12 @@ function gates.begun(r, x, rows, columns, planes, frames)
    return rooms.begin(r, x, rows, columns, planes, frames) or no 'a result whose elements are not one after the other'
 end
 
--- A parameter of n numbers, or nil.
-function gates.vector(t, T, n)
-   return not t or gates.plain(t, T) and (t.nd == 1 and t[1] == n or no 'a parameter of another size')
+-- A parameter of n numbers, or nil; in one piece, or (may_lie_apart) not.
+function gates.vector(t, T, n, may_lie_apart)
+   if not t then return true end
+   if t.nd ~= 1 or t[1] ~= n then return no 'a parameter of another size' end
+   if may_lie_apart then return gates.typed(T, t) end
+   return gates.plain(t, T)
 end
 
 -- Numbers of a layer: whole, finite and at least `least`.

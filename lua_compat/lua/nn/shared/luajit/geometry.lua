@@ -9,9 +9,11 @@ local SLOTS, MOST_BYTES = 256, 2 ^ 24 -- of a kind of layer; with more bytes, al
 
 -- Straight lines: LuaJIT enters a loop anew each time, and finds a field faster whose name it knows.
 local TEXT = [[
-   return function(x, $names)
+   return function($parameters)
       local nd, first, second = x.nd, x[1], x[3]
-      local last, before, third = x[2 * nd - 1], x[2 * nd - 3], x[2 * nd - 5]
+      local last = x[2 * nd - 1]
+      -- (LuaJIT does not compile the reading of a number behind a table's list.)
+      local before, third = nd > 1 and x[2 * nd - 3], nd > 2 and x[2 * nd - 5]
       local g = kept.last
       if $same then return g end
       local slot = band(tobit($sum), $slots - 1)
@@ -27,9 +29,10 @@ local SIZES = 'nd, first, second, last, before, third, ' -- which are all there 
 local PRIMES = { 1, 7, 31, 61, 97, 131, 173, 211, 241 }
 
 -- A function(x, ...) of an input of at most five dimensions and a layer's numbers or booleans, which have these names,
--- separated by commas. It gives a record that has them. make(record, x) completes and gives it, with further fields;
--- what else that gives is not kept. All records have all fields, in an order that does not depend on which are numbers
--- (LuaJIT's code for a record is for its layout). record.bytes: memory that the record holds, if it is much
+-- separated by commas (there may be none). It gives a record that has them. make(record, x) completes and gives it,
+-- with further fields; what else that gives is not kept. All records have all fields, in an order that does not depend
+-- on which are numbers (LuaJIT's code for a record is for its layout). record.bytes: memory that the record holds, if
+-- it is much
 function geometry.of(names, further, make)
    local sum, same, fields, known = {}, {}, {}, {}
    for name in (SIZES .. names):gmatch '[%w_]+' do
@@ -57,7 +60,8 @@ function geometry.of(names, further, make)
       kept[slot], kept.last = g, g
       return g
    end
-   return templates.compile('nn.shared.luajit.geometry', TEXT, { names = names, sum = table.concat(sum, ' + '),
+   return templates.compile('nn.shared.luajit.geometry', TEXT,
+      { parameters = ('x, ' .. names):gsub(', $', ''), sum = table.concat(sum, ' + '),
       same = table.concat(same, ' and '), fields = table.concat(fields, ', '), slots = SLOTS, kept = kept, make = make,
       keep = keep })
 end

@@ -6,58 +6,48 @@
 -- Python's.
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
-local few = require 'torch.luajit.elementwise'
 local blas = require 'torch.luajit.blas'
-local is_apart = require('torch.core.overlap').is_apart
 local ways = require 'torch.core.ways'
+local gates = require 'nn.shared.luajit.gates'
 local rooms = require 'nn.shared.luajit.scratch'
 
-local luajit = ways.luajit
-local plain, bytes_at, room, in_one_piece = rooms.plain, rooms.bytes_at, rooms.room, rooms.in_one_piece
+local luajit, no = ways.luajit, ways.no
+local bytes_at, room, in_one_piece = rooms.bytes_at, rooms.room, rooms.in_one_piece
+local count, first_element = memory.count, memory.first_element
 
 local MOST = 2 ^ 20 -- multiplications
 
--- The sizes at hand: rows of the batches, their elements and outputs; and the routines of the BLAS.
-local rows, first, second, outputs, routine
-
--- Sets them; whether all is for LuaJIT.
-local function set(a, b, weight)
+-- The routines of the BLAS where the batches and the weight (outputs x elements of a x elements of b) fit.
+local function begin(a, b, weight)
    local T = weight.T
-   if few.LIMIT == 0 or not T.real or not T.here or a.nd ~= 2 or b.nd ~= 2 or weight.nd ~= 3 then return false end
-   rows, first, second, outputs = a[1], a[3], b[3], weight[1]
-   if b[1] ~= rows or weight[3] ~= first or weight[5] ~= second or rows * outputs * first * second > MOST then
-      return false
+   if not gates.typed(T, weight, a, b) then return nil end
+   if a.nd ~= 2 or b.nd ~= 2 or weight.nd ~= 3 or b[1] ~= a[1] or weight[3] ~= a[3] or weight[5] ~= b[3] then
+      return no 'tensors of different sizes'
    end
-   if not (plain(a, T) and plain(b, T) and plain(weight, T)) then return false end
-   routine = blas.of_rows(T)
-   return routine and blas.all_finite(routine, T, rows * first, bytes_at(a))
-      and blas.all_finite(routine, T, rows * second, bytes_at(b))
+   return gates.within(a[1] * count(weight), MOST, 'more than %d multiplications') and gates.plain(a, T)
+      and gates.plain(b, T) and gates.plain(weight, T) and gates.finite(a) and gates.finite(b) and gates.routine(T)
 end
 
-local function is_gradient(t, T)
-   return plain(t, T) and t.nd == 2 and t[1] == rows and t[3] == outputs
-      and blas.all_finite(routine, T, rows * outputs, bytes_at(t))
-end
-local function is_bias(t, T) return not t or plain(t, T) and t.nd == 1 and t[1] == outputs end
-
-local function begin(r, T, n, m)
-   if r.T ~= T then return false end
-   if r.nd ~= 2 or r[1] ~= n or r[3] ~= m then memory.resize(r, 2, { n, m }) end
-   return memory.is_contiguous(r)
+local function is_gradient(grad_output, a, weight)
+   if grad_output.nd ~= 2 or grad_output[1] ~= a[1] or grad_output[3] ~= weight[1] then
+      return no 'tensors of different sizes'
+   end
+   return gates.plain(grad_output, weight.T) and gates.finite(grad_output)
 end
 
 -- W b for each row of the batch: one row after the other, in each output after output.
-local function weighted(weight, b)
-   local n = outputs * first
+local function weighted(routine, weight, b)
+   local rows, n, second = b[1], weight[1] * weight[3], weight[5]
    local u = room('weighted', rows * n * weight.T.size)
    blas.multiply(routine, u, n, 0, 1, bytes_at(b), 'n', second, bytes_at(weight), 't', second, rows, second, n)
    return (ffi.cast(weight.T.pointer, u))
 end
 
 -- The products of the outputs' gradients and the elements of the first input, in the same order.
-local function spread(T, a, grad_output)
+local function spread(a, grad_output)
+   local T, rows, outputs, first = a.T, a[1], grad_output[3], a[3]
    local v = ffi.cast(T.pointer, room('spread', rows * outputs * first * T.size))
-   local get, p, g, at = T.get, memory.first_element(a), memory.first_element(grad_output), 0
+   local get, p, g, at = T.get, first_element(a), first_element(grad_output), 0
    for k = 0, rows * outputs - 1 do
       local slope, from = get(g, k), (k - k % outputs) / outputs * first
       for i = from, from + first - 1 do
@@ -70,14 +60,13 @@ end
 
 function luajit.bilinear(out, a, b, weight, bias)
    a, b = in_one_piece(a), in_one_piece(b)
-   local T = weight.T
-   if not set(a, b, weight) or not is_bias(bias, T) or not is_apart(out, a, b, weight) or bias
-      and not is_apart(out, bias) then
+   local routine, T, rows, outputs, first = begin(a, b, weight), weight.T, a[1], weight[1], a[3]
+   if not (routine and gates.typed(T, out) and gates.vector(bias, T, outputs) and gates.apart(out, a, b, weight)
+      and (not bias or gates.apart(out, bias)) and gates.resized(out, 2, { rows, outputs })) then
       return false
    end
-   if not begin(out, T, rows, outputs) then return false end
-   local get, r, p, u, s, at = T.get, memory.first_element(out), memory.first_element(a), weighted(weight, b), bias
-      and memory.first_element(bias), 0
+   local get, r, p, u, s, at = T.get, first_element(out), first_element(a), weighted(routine, weight, b), bias
+      and first_element(bias), 0
    for k = 0, rows * outputs - 1 do
       local output = k % outputs
       local from, sum = (k - output) / outputs * first, 0
@@ -92,17 +81,15 @@ end
 
 function luajit.bilinear_grad_inputs(grad_a, grad_b, a, b, grad_output, weight)
    a, b, grad_output = in_one_piece(a), in_one_piece(b), in_one_piece(grad_output)
-   local T = weight.T
-   if not set(a, b, weight) or not is_gradient(grad_output, T) or not is_apart(grad_a, a, b, weight) then
+   local routine, T, rows, outputs, first, second = begin(a, b, weight), weight.T, a[1], weight[1], a[3], b[3]
+   if not (routine and gates.typed(T, grad_a, grad_b) and is_gradient(grad_output, a, weight)
+      and gates.apart(grad_a, a, b, weight)
+      and gates.apart(grad_b, a, b, weight) and gates.apart(grad_a, grad_output, grad_b)
+      and gates.apart(grad_b, grad_output) and gates.resized(grad_a, 2, { rows, first })
+      and gates.resized(grad_b, 2, { rows, second })) then
       return false
    end
-   if not is_apart(grad_b, a, b, weight) or not is_apart(grad_a, grad_output, grad_b)
-      or not is_apart(grad_b, grad_output) then
-      return false
-   end
-   if not begin(grad_a, T, rows, first) or not begin(grad_b, T, rows, second) then return false end
-   local get, r, u, g, at = T.get, memory.first_element(grad_a), weighted(weight, b), memory.first_element(grad_output),
-      0
+   local get, r, u, g, at = T.get, first_element(grad_a), weighted(routine, weight, b), first_element(grad_output), 0
    ffi.fill(r, rows * first * T.size)
    for k = 0, rows * outputs - 1 do
       local slope, to = get(g, k), (k - k % outputs) / outputs * first
@@ -112,23 +99,23 @@ function luajit.bilinear_grad_inputs(grad_a, grad_b, a, b, grad_output, weight)
       end
    end
    local n = outputs * first
-   blas.multiply(routine, bytes_at(grad_b), second, 0, 1, spread(T, a, grad_output), 'n', n, bytes_at(weight), 'n',
-      second, rows, n, second)
+   blas.multiply(routine, bytes_at(grad_b), second, 0, 1, spread(a, grad_output), 'n', n, bytes_at(weight), 'n', second,
+      rows, n, second)
    return true
 end
 
 -- scale: of the bias's gradient alone
 function luajit.bilinear_grad_parameters(grad_weight, grad_bias, a, b, grad_output, scale)
    a, b, grad_output = in_one_piece(a), in_one_piece(b), in_one_piece(grad_output)
-   local T = grad_weight.T
-   if not set(a, b, grad_weight) or not is_gradient(grad_output, T) or not is_bias(grad_bias, T) then return false end
-   if not is_apart(grad_weight, a, b, grad_output) or grad_bias
-      and not is_apart(grad_bias, grad_output, grad_weight) then
+   local routine, T, rows, outputs, second = begin(a, b, grad_weight), grad_weight.T, a[1], grad_weight[1], b[3]
+   if not (routine and is_gradient(grad_output, a, grad_weight) and gates.vector(grad_bias, T, outputs)
+      and gates.apart(grad_weight, a, b, grad_output)
+      and (not grad_bias or gates.apart(grad_bias, grad_output, grad_weight))) then
       return false
    end
-   local n = outputs * first
-   blas.multiply(routine, bytes_at(grad_weight), second, 1, 1, spread(T, a, grad_output), 't', n, bytes_at(b), 'n',
-      second, n, rows, second)
+   local n = outputs * a[3]
+   blas.multiply(routine, bytes_at(grad_weight), second, 1, 1, spread(a, grad_output), 't', n, bytes_at(b), 'n', second,
+      n, rows, second)
    if grad_bias then
       blas.add_sums(routine, bytes_at(grad_bias), scale, bytes_at(grad_output), outputs, 1, rows, outputs,
          rooms.ones(T, rows))

@@ -1,24 +1,23 @@
 -- Distances of few rows to the columns of a weight.
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
-local is_apart = require('torch.core.overlap').is_apart
 local templates = require 'torch.core.templates'
 local ways = require 'torch.core.ways'
+local gates = require 'nn.shared.luajit.gates'
 local numbers = require 'nn.shared.luajit.as_doubles'
 
-local luajit = ways.luajit
-local count, is_contiguous, first_element, resize, resize_as = memory.count, memory.is_contiguous, memory.first_element,
-   memory.resize, memory.resize_as
+local luajit, no = ways.luajit, ways.no
+local count, first_element = memory.count, memory.first_element
 local sqrt, room, seen = math.sqrt, numbers.room, numbers.seen
 
 local MOST = 2 ^ 17 -- differences
 
--- A function(p, from, w, inputs, outputs, s, r, c, u) of the row at p[from] and the columns of w, four or one at a
--- time: $begin, $go_on with x, an input, and $finish are for the columns j + @, of which w[k + @] is x's, and c[k + @]
--- what the difference is multiplied by. s: a number for each column.
+-- A function of the row at p and the columns of a weight, of which w are the numbers, four or one at a time: $begin,
+-- $go_on with x, an input, and $finish are for the columns j + @, of which w[k + @] is x's, and c[k + @] what the
+-- difference is multiplied by. s: a number for each column.
 local COLUMNS = [[
-   return function(p, from, w, inputs, outputs, s, r, c, u)
-      local j = 0
+   return function(weight, p, w, c, s, r, u)
+      local j, inputs, outputs = 0, weight[1], weight[3]
       $group(4) $group(1)
    end
 ]]
@@ -27,7 +26,7 @@ local GROUP = [[
       $begin($1)
       local k = j
       for i = 0, inputs - 1 do
-         local x = p[from + i]
+         local x = p[i]
          $go_on($1)
          k = k + outputs
       end
@@ -68,18 +67,17 @@ local add_for_scaled_weights = begin_with_slopes [[
    $each($1){r[k + @]} = $each($1){r[k + @] + y@ * c[k + @]}
    $each($1){u[k + @]} = $each($1){u[k + @] + y@ * (x - w[k + @])}]]
 
--- Rows, inputs and outputs, and the numbers of x, of the weight and of the scales, which may be nil; nil where that is
+-- How many rows there are, and the numbers of x, of the weight and of the scales, which may be nil; nil where that is
 -- for Python.
 local function begin(x, weight, scales)
-   if weight.nd ~= 2 or weight.T ~= x.T or x.nd ~= 1 and x.nd ~= 2 or x[2 * x.nd - 1] ~= weight[1] then return nil end
-   if scales and not (scales.T == x.T and memory.same_size(scales, weight)) then return nil end
-   local inputs, outputs = weight[1], weight[3]
-   local rows = count(x) / inputs
-   if rows * inputs * outputs > MOST then return nil end
+   if weight.nd ~= 2 or x.nd ~= 1 and x.nd ~= 2 or x[2 * x.nd - 1] ~= weight[1] then return no 'rows of other sizes' end
+   if not gates.typed(x.T, x, weight, scales) or scales and not gates.same_size(scales, weight) then return nil end
+   local rows = count(x) / weight[1]
+   if not gates.within(rows * weight[1] * weight[3], MOST, 'more than %d differences') then return nil end
    local p = seen('first', x)
    local w = p and seen('weight', weight)
    local c = w and scales and seen('scales', scales)
-   if w and (c or not scales) then return rows, inputs, outputs, p, w, c end
+   if w and (c or not scales) then return rows, p, w, c end
 end
 
 local function zeros(name, n)
@@ -89,50 +87,51 @@ local function zeros(name, n)
 end
 
 function luajit.euclidean(out, x, weight, scales)
-   local rows, inputs, outputs, p, w, c = begin(x, weight, scales)
-   if not rows or out.T ~= x.T or not is_apart(out, x, weight, scales) then return false end
-   if x.nd == 2 then resize(out, 2, { rows, outputs }) else resize(out, 1, { outputs }) end
-   if not is_contiguous(out) then return false end
+   local rows, p, w, c = begin(x, weight, scales)
+   local inputs, outputs = weight[1], weight[3]
+   if not (rows and gates.typed(x.T, out) and gates.apart(out, x, weight, scales)
+      and gates.resized(out, x.nd, x.nd == 2 and { rows, outputs } or { outputs })) then
+      return false
+   end
    local r, squares, of_row = first_element(out), room('squares', outputs), c and measure_scaled or measure
    for row = 0, rows - 1 do
-      of_row(p, row * inputs, w, inputs, outputs, squares, nil, c)
+      of_row(weight, p + row * inputs, w, c, squares)
       for j = 0, outputs - 1 do r[row * outputs + j] = sqrt(squares[j]) end
    end
    return true
 end
 
+-- The outputs' gradients, divided by the outputs, as numbers.
+local function slopes_of(x, slopes, n)
+   if count(slopes) ~= n then return no 'tensors of different sizes' end
+   return gates.typed(x.T, slopes) and seen('slopes', slopes)
+end
+
 function luajit.euclidean_grad_input(gradient, x, slopes, weight, scales)
-   local rows, inputs, outputs, p, w, c = begin(x, weight, scales)
-   if not rows or gradient.T ~= x.T or slopes.T ~= x.T or count(slopes) ~= rows * outputs
-      or not is_apart(gradient, x, slopes, weight) then
-      return false
-   end
-   if scales and not is_apart(gradient, scales) then return false end
-   local s = seen('slopes', slopes)
-   if not s then return false end
-   resize_as(gradient, x)
-   if not is_contiguous(gradient) then return false end
+   local rows, p, w, c = begin(x, weight, scales)
+   local inputs, outputs = weight[1], weight[3]
+   local s = rows and gates.typed(x.T, gradient) and gates.apart(gradient, x, slopes, weight)
+      and (not scales or gates.apart(gradient, scales)) and slopes_of(x, slopes, rows * outputs)
+   if not s or not gates.resized_as(gradient, x) then return false end
    local sums, add_row = zeros('sums', rows * inputs), c and add_for_scaled_inputs or add_for_inputs
-   for row = 0, rows - 1 do add_row(p, row * inputs, w, inputs, outputs, s + row * outputs, sums + row * inputs, c) end
+   for row = 0, rows - 1 do add_row(weight, p + row * inputs, w, c, s + row * outputs, sums + row * inputs) end
    return numbers.write(gradient, sums, 1)
 end
 
 function luajit.euclidean_grad_parameters(grad_weight, grad_scales, x, slopes, weight, scales, scale)
-   local rows, inputs, outputs, p, w, c = begin(x, weight, scales)
-   if not rows or slopes.T ~= x.T or count(slopes) ~= rows * outputs
-      or not numbers.takes(grad_weight, weight, x, slopes) then
+   if (not scales) ~= (not grad_scales) then return no 'scales without gradients' end
+   local rows, p, w, c = begin(x, weight, scales)
+   local inputs, outputs = weight[1], weight[3]
+   if not rows or not numbers.takes(grad_weight, weight, x, slopes) or scales
+      and not (numbers.takes(grad_scales, scales, x, slopes) and gates.apart(grad_scales, grad_weight, weight)
+      and gates.apart(grad_weight, scales)) then
       return false
    end
-   if (not scales) ~= (not grad_scales) then return false end
-   if scales and not (numbers.takes(grad_scales, scales, x, slopes) and is_apart(grad_scales, grad_weight, weight)
-      and is_apart(grad_weight, scales)) then
-      return false
-   end
-   local s = seen('slopes', slopes)
+   local s = slopes_of(x, slopes, rows * outputs)
    if not s then return false end
    local sums, add_row = zeros('sums', inputs * outputs), c and add_for_scaled_weights or add_for_weights
    local of_scales = c and zeros('of_scales', inputs * outputs)
-   for row = 0, rows - 1 do add_row(p, row * inputs, w, inputs, outputs, s + row * outputs, sums, c, of_scales) end
+   for row = 0, rows - 1 do add_row(weight, p + row * inputs, w, c, s + row * outputs, sums, of_scales) end
    numbers.add_to(grad_weight, sums, -scale)
    if c then numbers.add_to(grad_scales, of_scales, x.nd == 1 and 1 or scale) end -- as in Torch7
    return true

@@ -1,13 +1,12 @@
 -- Rows of few elements compared with each other.
 local memory = require 'torch.core.memory'
-local is_apart = require('torch.core.overlap').is_apart
 local ways = require 'torch.core.ways'
+local gates = require 'nn.shared.luajit.gates'
 local numbers = require 'nn.shared.luajit.as_doubles'
 local of_sum = require('torch.luajit.norms').of_sum
 
-local luajit = ways.luajit
-local count, is_contiguous, same_size, resize, resize_as = memory.count, memory.is_contiguous, memory.same_size,
-   memory.resize, memory.resize_as
+local luajit, no = ways.luajit, ways.no
+local count, resize = memory.count, memory.resize
 local sqrt, max, abs, huge = math.sqrt, math.max, math.abs, math.huge
 local of, seen = numbers.of, numbers.seen
 
@@ -21,7 +20,8 @@ end
 -- Two batches of rows, or two rows, as numbers, read by `numbers_of` (numbers.of where they are written over); nil
 -- where that is for Python.
 local function both(a, b, numbers_of)
-   if a.T ~= b.T or a.nd < 1 or a.nd > 2 or not same_size(a, b) then return nil end
+   if a.nd < 1 or a.nd > 2 then return no 'neither rows nor one row' end
+   if not gates.typed(a.T, b) or not gates.same_size(a, b) then return nil end
    local p = numbers_of('first', a)
    return p, p and numbers_of('second', b)
 end
@@ -105,7 +105,7 @@ end
 
 -- out = value of each row
 local function values(out, a, b, f, power)
-   if out.T ~= a.T or not is_apart(out, a, b) then return false end
+   if not gates.typed(a.T, out) or not gates.apart(out, a, b) then return false end
    local p, q = both(a, b, seen)
    if not q then return false end
    local rows, columns = rows_and_columns(a)
@@ -117,22 +117,19 @@ end
 
 -- Gives the gradients what was computed in place of the inputs.
 local function write_both(grad_a, grad_b, a, p, q)
-   resize_as(grad_a, a)
-   resize_as(grad_b, a)
-   return is_contiguous(grad_a) and is_contiguous(grad_b) and numbers.write(grad_a, p, 1)
+   return gates.resized_as(grad_a, a) and gates.resized_as(grad_b, a) and numbers.write(grad_a, p, 1)
       and numbers.write(grad_b, q, 1)
 end
 
 local function may_write(grad_a, grad_b, a, b, y)
-   return grad_a.T == a.T and grad_b.T == a.T and is_apart(grad_a, a, b, y) and is_apart(grad_b, a, b, y)
-      and is_apart(grad_a, grad_b)
+   return gates.typed(a.T, grad_a, grad_b) and gates.apart(grad_a, a, b, y) and gates.apart(grad_b, a, b, y)
+      and gates.apart(grad_a, grad_b)
 end
 
 local function slopes(grad_a, grad_b, a, b, gradient, f, power)
    local rows, columns = rows_and_columns(a)
-   if gradient.T ~= a.T or count(gradient) ~= rows or not may_write(grad_a, grad_b, a, b, gradient) then
-      return false
-   end
+   if count(gradient) ~= rows then return no 'tensors of different sizes' end
+   if not gates.typed(a.T, gradient) or not may_write(grad_a, grad_b, a, b, gradient) then return false end
    local p, q = both(a, b, of)
    local g = q and of('gradient', gradient)
    if not g then return false end
@@ -148,7 +145,7 @@ for _, name in ipairs{ 'dot_product', 'cosine_distance' } do
    end
 end
 
-local function is_power(p) return p > 0 and p < huge end
+local function is_power(p) return p > 0 and p < huge or no 'a norm that is neither finite nor above 0' end
 -- Those of the norms 1 and 2, which need no powers
 local distances, slopes_of_distances = { distance, length }, { slope_of_distance, slope_of_length }
 function luajit.pairwise_distance(out, a, b, p)

@@ -4,11 +4,12 @@ local memory = require 'torch.core.memory'
 local is_apart = require('torch.core.overlap').is_apart
 local few = require 'torch.luajit.elementwise'
 local ways = require 'torch.core.ways'
+local gates = require 'nn.shared.luajit.gates'
 local rectifiers = require 'nn.transfer.luajit.rectifiers'
 local logistic = require 'nn.criterions.luajit.logistic'
 
-local luajit = ways.luajit
-local count, same_size, resize_as = memory.count, memory.same_size, memory.resize_as
+local luajit, no = ways.luajit, ways.no
+local count, resize_as = memory.count, memory.resize_as
 
 local MOST = 8 -- times few.LIMIT elements: several operators of PyTorch stand against one loop
 
@@ -111,21 +112,24 @@ local function is_plain(parameter) return parameter == nil or type(parameter) ==
 -- A parameter as Torch7 compares and computes with it: in the type of the elements.
 local function rounded(T, parameter) return parameter and T.cast(parameter) end
 
-local function transfer(out, x, name, v, w)
-   local f, n = is_plain(v) and is_plain(w) and forward[name], count(x)
-   if not f or out.T ~= x.T or not x.T.real or n == 0 or n > MOST * few.LIMIT then return false end
+-- One of the functions, and how many elements x has, where results of x's type are for LuaJIT.
+local function function_for(functions, name, x, result, other, v, w)
+   local f, n = functions[name], count(x)
+   if not f then return no 'a function that is PyTorch\'s alone' end
+   if not is_plain(v) or not is_plain(w) then return no 'parameters that are no numbers' end
+   return gates.typed(x.T, x, result, other) and gates.few(n, MOST * few.LIMIT) and f, n
+end
+
+function luajit.transfer(out, x, name, v, w)
+   local f, n = function_for(forward, name, x, out, nil, v, w)
+   if not f then return false end
    resize_as(out, x)
    return f(out, x, x, rounded(x.T, v), n, rounded(x.T, w))
 end
 
-local function transfer_gradient(gradient, x, grad_output, name, v, w)
-   local f, n = is_plain(v) and is_plain(w) and backward[name], count(x)
-   if not f or gradient.T ~= x.T or grad_output.T ~= x.T or not x.T.real or n == 0 or n > MOST * few.LIMIT
-      or not same_size(x, grad_output) then
-      return false
-   end
+function luajit.transfer_gradient(gradient, x, grad_output, name, v, w)
+   local f, n = function_for(backward, name, x, gradient, grad_output, v, w)
+   if not f or not gates.same_size(x, grad_output) then return false end
    resize_as(gradient, x)
    return f(gradient, x, grad_output, rounded(x.T, v), n, rounded(x.T, w))
 end
-
-luajit.transfer, luajit.transfer_gradient = transfer, transfer_gradient

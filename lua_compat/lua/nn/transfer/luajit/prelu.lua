@@ -1,24 +1,23 @@
 -- PReLU of few elements: elements that are not above zero are multiplied by a weight, the only one
 -- or that of their plane. (Planes are the second dimension, or a vector's only one.)
 local memory = require 'torch.core.memory'
-local is_apart = require('torch.core.overlap').is_apart
-local few = require 'torch.luajit.elementwise'
 local ways = require 'torch.core.ways'
+local gates = require 'nn.shared.luajit.gates'
 local numbers = require 'nn.shared.luajit.as_doubles'
 local leaky = require('nn.transfer.luajit.rectifiers').leaky
 
-local luajit = ways.luajit
-local count, is_contiguous, same_size, resize_as, max, min = memory.count, memory.is_contiguous, memory.same_size,
-   memory.resize_as, math.max, math.min
+local luajit, no = ways.luajit, ways.no
+local count, first_element, max, min = memory.count, memory.first_element, math.max, math.min
 local of, seen, room, place_for = numbers.of, numbers.seen, numbers.room, numbers.place_for
 
 -- The weights beside the elements of one sample: a room; and how many samples and elements there are in each.
 local function beside(x, weight)
    local T, nd, n = x.T, x.nd, count(x)
-   if weight.T ~= T or nd < 1 or n == 0 or n > numbers.MOST or not is_contiguous(weight) then return nil end
+   if not (gates.few(n, numbers.MOST) and gates.typed(T, x, weight) and gates.plain(weight, T)) then return nil end
    local planes, w = nd == 1 and x[1] or x[3], of('weights', weight)
    local given = count(weight)
-   if not w or given ~= 1 and given ~= planes then return nil end
+   if given ~= 1 and given ~= planes then return no 'a weight of another size' end
+   if not w then return nil end
    local samples = nd == 1 and 1 or x[1]
    local elements = n / samples
    local inner, each = elements / planes, room('weights_of_elements', elements)
@@ -32,22 +31,18 @@ end
 -- With one weight: r = s where x is above zero, else times it.
 local function with_one_weight(r, x, s, weight)
    local T, n = x.T, count(x)
-   if weight.T ~= T or not T.real or count(weight) ~= 1 or n == 0 or n > numbers.MOST or few.LIMIT == 0
-      or not same_size(x, s) then
-      return false
-   end
-   resize_as(r, x)
+   if count(weight) ~= 1 then return no 'a weight for each plane' end
+   if not (gates.few(n, numbers.MOST) and gates.typed(T, x, weight) and gates.same_size(x, s)) then return false end
+   memory.resize_as(r, x)
    return leaky(r, x, s, T.get(weight.S.p, weight.off), n)
 end
 
 function luajit.prelu(out, x, weight)
-   if out.T ~= x.T or not is_apart(out, x, weight) then return false end
+   if not gates.typed(x.T, out) or not gates.apart(out, x, weight) then return false end
    if with_one_weight(out, x, x, weight) then return true end
    local each, samples, elements = beside(x, weight)
    local p = each and seen('first', x)
-   if not p then return false end
-   resize_as(out, x)
-   if not is_contiguous(out) then return false end
+   if not p or not gates.resized_as(out, x) then return false end
    local r = place_for(out)
    for first = 0, (samples - 1) * elements, elements do
       local result, of_sample = r + first, p + first
@@ -61,20 +56,20 @@ local function gate(x) return (min(1, max(0, x * 1e308 * 1e308))) end
 
 -- The input and the gradient as numbers
 local function with_gradient(x, grad_output)
-   if grad_output.T ~= x.T or not same_size(x, grad_output) then return nil end
+   if not gates.typed(x.T, grad_output) or not gates.same_size(x, grad_output) then return nil end
    local p = seen('first', x)
    return p, p and seen('second', grad_output)
 end
 
 function luajit.prelu_grad_input(gradient, x, grad_output, weight)
-   if gradient.T ~= x.T or not is_apart(gradient, x, grad_output, weight) then return false end
-   if grad_output.T == x.T and with_one_weight(gradient, x, grad_output, weight) then return true end
+   if not gates.typed(x.T, gradient, grad_output) or not gates.apart(gradient, x, grad_output, weight) then
+      return false
+   end
+   if with_one_weight(gradient, x, grad_output, weight) then return true end
    local each, samples, elements = beside(x, weight)
    if not each then return false end
    local p, g = with_gradient(x, grad_output)
-   if not g then return false end
-   resize_as(gradient, x)
-   if not is_contiguous(gradient) then return false end
+   if not g or not gates.resized_as(gradient, x) then return false end
    local r = place_for(gradient)
    for first = 0, (samples - 1) * elements, elements do
       local result, of_sample, of_gradient = r + first, p + first, g + first
@@ -87,9 +82,12 @@ function luajit.prelu_grad_input(gradient, x, grad_output, weight)
 end
 
 function luajit.prelu_grad_parameters(grad_weight, _, x, grad_output, weight, _, scale)
-   if grad_weight.T ~= x.T or not same_size(grad_weight, weight) or not is_contiguous(grad_weight) then return false end
+   if not (gates.same_size(grad_weight, weight) and gates.plain(grad_weight, x.T)
+      and gates.apart(grad_weight, x, grad_output)) then
+      return false
+   end
    local each, samples, elements = beside(x, weight)
-   if not each or not is_apart(grad_weight, x, grad_output) then return false end
+   if not each then return false end
    local p, g = with_gradient(x, grad_output)
    if not g then return false end
    for k = 0, elements - 1 do each[k] = 0 end
@@ -97,7 +95,7 @@ function luajit.prelu_grad_parameters(grad_weight, _, x, grad_output, weight, _,
       local of_sample, of_gradient = p + first, g + first
       for k = 0, elements - 1 do each[k] = each[k] + of_gradient[k] * min(of_sample[k], 0) end
    end
-   local given, r, get = count(weight), grad_weight.S.p + grad_weight.off, x.T.get
+   local given, r, get = count(weight), first_element(grad_weight), x.T.get
    local of_one = elements / given
    for j = 0, given - 1 do
       local sum = 0

@@ -3,19 +3,16 @@ local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local vectors = require 'torch.luajit.vectors'
 local memory = require 'torch.core.memory'
-local overlap = require 'torch.core.overlap'
 local few = require 'torch.luajit.elementwise'
 local ways = require 'torch.core.ways'
 local templates = require 'torch.core.templates'
 local blas = require 'torch.luajit.blas'
+local gates = require 'nn.shared.luajit.gates'
 local soft_planes = require 'nn.transfer.luajit.softmax_of_images'
 
-local luajit = ways.luajit
-local count, is_contiguous, same_size, resize_as = memory.count, memory.is_contiguous, memory.same_size,
-   memory.resize_as
-local is_apart = overlap.is_apart
+local luajit, no = ways.luajit, ways.no
+local count, is_contiguous, first_element = memory.count, memory.is_contiguous, memory.first_element
 local exp, log, max, reads_plainly = math.exp, math.log, math.max, blas.reads_plainly
-
 
 -- Soft maxima over the last dimension of a vector or matrix: rows and classes, and the steps between them.
 local function rows_of(t)
@@ -27,12 +24,12 @@ end
 local MOST_OF_SOFT = 2 ^ 13
 local SOFT = { softmax = 1, log_softmax = 1, softmin = -1 } -- the factor of the scores
 
--- Whether Lua computes them, with two tensors of x's sizes: rows of a result of their own.
-local function soft(out, x, y, name, is_gradient)
-   if not SOFT[name] or x.nd < 1 or x.nd > 2 or out.T ~= x.T or y.T ~= x.T then return false end
-   if not is_apart(out, x, y) then return false end
+-- Gives out x's sizes where Lua computes them, with two tensors of these: rows of a result of their own.
+local function begin(out, x, y, name, is_gradient)
+   if not SOFT[name] then return no 'a function that is PyTorch\'s alone' end
    local most = (name == 'log_softmax' or is_gradient and x.T.size == 8) and MOST_OF_SOFT or few.LIMIT
-   return count(x) <= most and few.LIMIT > 0 and x.T.real and same_size(x, y)
+   return gates.typed(x.T, x, out, y) and gates.few(count(x), most) and gates.apart(out, x, y) and gates.same_size(x, y)
+      and gates.resized_as(out, x)
 end
 
 local exponentials = ffi.new('double[?]', MOST_OF_SOFT)
@@ -136,13 +133,11 @@ end
 local soft_gradients = soft_gradients_of('u[$1] * q[$1]', 'factor * q[$1] * (u[$1] - $2)')
 local log_soft_gradients = soft_gradients_of('u[$1]', 'u[$1] - q[$1] * $2')
 
-local function class_softmax(out, x, name)
+function luajit.class_softmax(out, x, name)
    if x.nd > 2 then return soft_planes.forward(out, x, SOFT[name], name == 'log_softmax') end
-   if not soft(out, x, x, name) then return false end
-   resize_as(out, x)
-   if not is_contiguous(out) then return false end
+   if not begin(out, x, x, name) then return false end
    local rows, classes, row, column = rows_of(x)
-   local p, q, get, factor = out.S.p + out.off, x.S.p + x.off, x.T.get, SOFT[name]
+   local p, q, get, factor = first_element(out), first_element(x), x.T.get, SOFT[name]
    if is_contiguous(x) and reads_plainly(x) then
       return soft_rows(p, q, rows, classes, factor, name == 'log_softmax')
    end
@@ -171,14 +166,12 @@ local function class_softmax(out, x, name)
    return true
 end
 
-local function class_softmax_gradient(gradient, y, grad_output, name)
+function luajit.class_softmax_gradient(gradient, y, grad_output, name)
    if y.nd > 2 then return soft_planes.gradient(gradient, y, grad_output, SOFT[name], name == 'log_softmax') end
-   if not soft(gradient, y, grad_output, name, true) then return false end
-   resize_as(gradient, y)
-   if not is_contiguous(gradient) then return false end
+   if not begin(gradient, y, grad_output, name, true) then return false end
    local rows, classes, row, column = rows_of(y)
    local _, _, grad_row, grad_column = rows_of(grad_output)
-   local p, q, u, get, factor = gradient.S.p + gradient.off, y.S.p + y.off, grad_output.S.p + grad_output.off, y.T.get,
+   local p, q, u, get, factor = first_element(gradient), first_element(y), first_element(grad_output), y.T.get,
       SOFT[name]
    if is_contiguous(y) and is_contiguous(grad_output) and reads_plainly(y) and reads_plainly(grad_output) then
       if name == 'log_softmax' then
@@ -211,5 +204,3 @@ local function class_softmax_gradient(gradient, y, grad_output, name)
    end
    return true
 end
-
-luajit.class_softmax, luajit.class_softmax_gradient = class_softmax, class_softmax_gradient

@@ -4,11 +4,11 @@ local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local few = require 'torch.luajit.elementwise'
 local templates = require 'torch.core.templates'
-local is_apart = require('torch.core.overlap').is_apart
+local no = require('torch.core.ways').no
+local gates = require 'nn.shared.luajit.gates'
 local numbers = require 'nn.shared.luajit.as_doubles'
 
-local count, is_contiguous, first_element, same_size, resize_as = memory.count, memory.is_contiguous,
-   memory.first_element, memory.same_size, memory.resize_as
+local count, first_element = memory.count, memory.first_element
 local exponentiate, take_logarithms, room, reads_plainly = numbers.exponentiate, numbers.take_logarithms, numbers.room,
    few.reads_plainly
 
@@ -16,18 +16,11 @@ local soft_planes = {}
 
 local MOST = 2 ^ 13 -- elements
 
--- Whether r may be computed from x and y, finite numbers in one piece.
-local function fit(r, x, y)
-   local nd = x.nd
-   if (nd ~= 3 and nd ~= 4) or not x.T.real or r.T ~= x.T or y.T ~= x.T or few.LIMIT == 0 or count(x) > MOST then
-      return false
-   end
-   if not (is_contiguous(x) and (x == y or same_size(x, y) and is_contiguous(y)) and is_apart(r, x, y)
-      and reads_plainly(x, y)) then
-      return false
-   end
-   resize_as(r, x)
-   return is_contiguous(r)
+-- Gives r x's sizes where it may be computed from x and y, finite numbers in one piece.
+local function begin(r, x, y)
+   return gates.planes(x, 2) and gates.typed(x.T, x, r, y) and gates.few(count(x), MOST) and gates.plain(x, x.T)
+      and (x == y or gates.same_size(x, y) and gates.plain(y, x.T)) and gates.apart(r, x, y)
+      and (reads_plainly(x, y) or no 'numbers that are not finite, or no BLAS') and gates.resized_as(r, x)
 end
 
 -- The pixels of an image, and the elements of an image and of all.
@@ -81,7 +74,7 @@ local subtract_share, subtract_sum = for_planes('$p', '$u - $q * $s'),
 local function set_to_zero(s, pixels) ffi.fill(s, 8 * pixels) end
 
 function soft_planes.forward(out, x, factor, of_logarithms)
-   if not fit(out, x, x) then return false end
+   if not begin(out, x, x) then return false end
    local pixels, of_image, n = sizes_of(x)
    local p, q, e, s = first_element(out), first_element(x), room('exponentials', n), room('pixels', pixels)
    for first = 0, n - 1, of_image do
@@ -110,7 +103,7 @@ end
 
 -- From the output y.
 function soft_planes.gradient(gradient, y, grad_output, factor, of_logarithms)
-   if not fit(gradient, y, grad_output) then return false end
+   if not begin(gradient, y, grad_output) then return false end
    local pixels, of_image, n = sizes_of(y)
    local p, q, u, e, s = first_element(gradient), first_element(y), first_element(grad_output), room('exponentials', n),
       room('pixels', pixels)
