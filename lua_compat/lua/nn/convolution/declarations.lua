@@ -42,7 +42,7 @@ return {
       torch_nn = 'Conv2d',
    },
    SpatialDepthWiseConvolution = {
-      help = 'A convolution of each plane by itself.',
+      help = 'A separate convolution of each plane.',
       arguments = 'nInputPlane:whole nOutputPlane:whole kW:whole kH:whole dW:whole=1 dH:whole=1 padW:whole=0 '
          .. 'padH:whole=padW',
       absent = 'padW=0 padH=0',
@@ -72,7 +72,7 @@ return {
       },
    },
    SpatialConvolutionLocal = {
-      help = 'A convolution with weights of its own at each pixel.',
+      help = 'A convolution with separate weights at each pixel.',
       arguments = 'nInputPlane:whole nOutputPlane:whole iW:whole iH:whole kW:whole kH:whole dW:whole=1 dH:whole=1 '
          .. 'padW:whole=0 padH:whole=padW',
       absent = 'padW=0 padH=0',
@@ -125,7 +125,7 @@ return {
       },
    },
    TemporalRowConvolution = {
-      help = 'A convolution of each feature of a sequence by itself.',
+      help = 'A separate convolution of each feature of a sequence.',
       arguments = 'inputFrameSize:whole kW:whole dW:whole=1 featFirst:flag=false',
       ranges = { { 5, 'kernel size', 'kW' }, { 6, 'stride', 'dW' } },
       kind = 'weighted',

@@ -31,7 +31,7 @@ return {
       arguments = 'module:module! outputDim:whole=1',
    },
    GPU = {
-      help = 'Runs the module in it on one GPU, wherever its input lies.',
+      help = 'Runs the module in it on one GPU, wherever its input is.',
       base = 'Container',
       arguments = 'module:module! device:whole outdevice:whole=device',
    },

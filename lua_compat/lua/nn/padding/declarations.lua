@@ -50,7 +50,7 @@ return {
       torch_nn = 'ReplicationPad3d',
    },
    Padding = {
-      help = 'Adds places of one value at the beginning or end of a dimension.',
+      help = 'Adds elements of one value at the beginning or end of a dimension.',
       arguments = 'dim:whole pad:whole nInputDim:whole? value:number=0 index:whole=1',
       fields = 'outputSize:LongStorage',
    },

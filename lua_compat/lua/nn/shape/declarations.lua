@@ -32,7 +32,7 @@ return {
       arguments = 'pos:whole numInputDims:whole?',
    },
    Squeeze = {
-      help = 'Leaves out dimensions of size 1.',
+      help = 'Removes dimensions of size 1.',
       arguments = 'dim:whole? numInputDims:whole?',
    },
    Collapse = {
@@ -40,14 +40,14 @@ return {
       arguments = 'nInputDim:whole',
    },
    Index = {
-      help = 'Picks places of a tensor along a dimension, by a tensor of places.',
+      help = 'Picks slices of a tensor along a dimension, by a tensor of indices.',
       arguments = 'dimension:whole',
    },
    MaskedSelect = {
       help = 'Picks the elements where a mask is nonzero.',
    },
    OneHot = {
-      help = 'A one at the place of each whole number of the input, zeros elsewhere.',
+      help = 'A one at the index that each whole number of the input gives, zeros elsewhere.',
       arguments = 'outputSize:whole',
    },
    Convert = {

@@ -24,7 +24,7 @@ return {
       fields = 'output:table gradInput:table input_map:table',
    },
    ZipTable = {
-      help = 'Turns a table of tables on its side.',
+      help = 'Transposes a table of tables.',
       fields = 'output:table gradInput:table',
    },
    ZipTableOneToMany = {
@@ -53,11 +53,11 @@ return {
       fields = 'gradInput:table',
    },
    CMaxTable = {
-      help = "The largest element at each place of a table's tensors.",
+      help = "The largest element at each position of a table's tensors.",
       fields = 'gradInput:table maxIdx:Tensor mask:Tensor maxVals:Tensor gradMaxVals:Tensor',
    },
    CMinTable = {
-      help = "The smallest element at each place of a table's tensors.",
+      help = "The smallest element at each position of a table's tensors.",
       fields = 'gradInput:table minIdx:Tensor mask:Tensor minVals:Tensor gradMaxVals:Tensor',
    },
    CAddTensorTable = {

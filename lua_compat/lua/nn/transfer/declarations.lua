@@ -109,7 +109,7 @@ return {
       torch_nn = 'LeakyReLU',
    },
    HardTanh = {
-      help = 'Brings each element between two bounds, -1 and 1 by default.',
+      help = 'Limits each element to the range between two bounds, -1 and 1 by default.',
       arguments = 'min_val:number=-1 max_val:number=1 inplace:flag=false',
       usage = '([minimum, maximum, inplace])',
       takes = 'min_val max_val',
@@ -152,7 +152,7 @@ return {
       help = 'x - tanh(x) of each element.',
    },
    Clamp = {
-      help = 'Brings each element between two bounds.',
+      help = 'Limits each element to the range between two bounds.',
       base = 'HardTanh',
       arguments = 'min_val:number max_val:number',
       torch_nn = 'Hardtanh',

@@ -5,28 +5,28 @@ Tensor.new ([sizes, tensor or storage]) A new tensor of the same type.
 Tensor.apply (f) Calls a function with each element, and keeps what it returns.
 Tensor.byte () The elements as a ByteTensor.
 Tensor.char () The elements as a CharTensor.
-Tensor.clone () A copy with elements of its own.
-Tensor.contiguous () The tensor itself if its elements lie one after the other, otherwise a copy of which that holds.
-Tensor.copy (y) Copies the elements of another tensor of as many, whatever its type.
+Tensor.clone () A copy with its own elements.
+Tensor.contiguous () The tensor itself if its elements are contiguous, otherwise a contiguous copy.
+Tensor.copy (y) Copies the elements of another tensor with as many elements, of any type.
 Tensor.dim () The number of dimensions.
 Tensor.double () The elements as a DoubleTensor.
 Tensor.elementSize () The bytes of an element.
 Tensor.float () The elements as a FloatTensor.
 Tensor.free () Gives up a reference that retain took; no effect here.
 Tensor.half () The elements as a HalfTensor.
-Tensor.index ([res,] dimension, places) Those slices along a dimension that a LongTensor names, copied.
-Tensor.indexAdd (dimension, places, y) Adds slices of a tensor to the slices that a LongTensor names.
-Tensor.indexCopy (dimension, places, y) Copies slices of a tensor to the places that a LongTensor names.
-Tensor.indexFill (dimension, places, value) Sets the slices that a LongTensor names to a number.
+Tensor.index ([res,] dimension, indices) Those slices along a dimension that a LongTensor names, copied.
+Tensor.indexAdd (dimension, indices, y) Adds slices of a tensor to the slices that a LongTensor names.
+Tensor.indexCopy (dimension, indices, y) Copies slices of a tensor to the indices that a LongTensor names.
+Tensor.indexFill (dimension, indices, value) Sets the slices that a LongTensor names to a number.
 Tensor.int () The elements as an IntTensor.
-Tensor.isContiguous () Whether the elements lie one after the other.
+Tensor.isContiguous () Whether the elements are contiguous.
 Tensor.isSameSizeAs (y) Whether two tensors have the same sizes.
 Tensor.isSetTo (y) Whether two tensors are the same view of one storage.
 Tensor.isSize (sizes) Whether the tensor has the sizes of a LongStorage.
 Tensor.long () The elements as a LongTensor.
 Tensor.map (y, f) Calls a function with the elements of two tensors, and keeps what it returns.
 Tensor.map2 (y, z, f) Calls a function with the elements of three tensors, and keeps what it returns.
-Tensor.maskedCopy (mask, y) Copies elements to the places where a ByteTensor is 1.
+Tensor.maskedCopy (mask, y) Copies elements to where a ByteTensor is 1.
 Tensor.maskedFill (mask, value) Sets the elements where a ByteTensor is 1 to a number.
 Tensor.maskedSelect ([res,] mask) The elements where a ByteTensor is 1, as a vector.
 Tensor.nDimension () The number of dimensions.
@@ -34,17 +34,17 @@ Tensor.nElement () The number of elements.
 Tensor.narrow (dimension, first, size) Part of a dimension, without copying.
 Tensor.read (file) Reads the tensor from a file of Torch7.
 Tensor.real () The elements in the type of this tensor.
-Tensor.resize (sizes) Changes the sizes; where the storage is too small, it grows and the new elements are anything.
+Tensor.resize (sizes) Changes the sizes; a storage that is too small grows, with uninitialised elements.
 Tensor.resizeAs (y) Changes the sizes to those of another tensor.
 Tensor.retain () Takes a reference; no effect here.
-Tensor.select (dimension, place) One slice of a dimension, without copying.
+Tensor.select (dimension, index) One slice of a dimension, without copying.
 Tensor.set ([tensor or storage, offset, sizes, strides]) Makes the tensor a view of other elements.
 Tensor.short () The elements as a ShortTensor.
 Tensor.size ([dimension]) The size of a dimension, or all of them.
 Tensor.storage () The storage that the tensor is a view of.
-Tensor.storageOffset () The place in the storage of the first element.
+Tensor.storageOffset () The position of the first element in the storage.
 Tensor.stride ([dimension]) How far apart the elements of a dimension lie in the storage, or of all.
-Tensor.sub (first, last, [more pairs]) A range of each dimension, without copying; negative places count from the end.
+Tensor.sub (first, last, [more pairs]) A range of each dimension, without copying; negative positions count from the end.
 Tensor.t () The transposed matrix, without copying.
 Tensor.transpose (dimension1, dimension2) Two dimensions exchanged, without copying.
 Tensor.type ([type]) The name of the type, or the elements in another.
@@ -56,14 +56,14 @@ Tensor.cdata () The tensor as an object of C, for LuaJIT's ffi.
 Tensor.totable () The elements as a Lua table, nested as the dimensions are.
 Tensor.string ([text]) The elements as characters, or sets them to those of a text.
 Storage.new ([size, table or storage]) A new storage of the same type.
-Storage.copy (y) Copies the elements of another storage of as many.
+Storage.copy (y) Copies the elements of another storage with as many elements.
 Storage.cdata () The storage as an object of C, for LuaJIT's ffi.
 Storage.data () The address of the first element, for LuaJIT's ffi.
 Storage.elementSize () The bytes of an element.
 Storage.fill (value) Sets every element to a number.
 Storage.free () Gives up a reference that retain took; no effect here.
 Storage.read (file) Reads the storage from a file of Torch7.
-Storage.resize (size) Changes the number of elements; new ones are anything.
+Storage.resize (size) Changes the number of elements; new ones are uninitialised.
 Storage.retain () Takes a reference; no effect here.
 Storage.size () The number of elements.
 Storage.string ([text]) The elements as characters, or sets them to those of a text.
@@ -92,7 +92,7 @@ File.nativeEndianEncoding () Writes and reads binary numbers as this processor h
 File.noAutoSpacing () Puts nothing between the numbers of a text file.
 File.noBuffer () Writes everything at once to the disk.
 File.pedantic () Raises errors, which is what files do unless they were opened quiet.
-File.position () The place, from 1, at which the file is read or written next.
+File.position () The position, from 1, at which the file is read or written next.
 File.quiet () Keeps errors for hasError and does not raise them.
 File.readBool () Reads true or false.
 File.readByte ([n or storage]) Reads bytes: one, n, or as many as a storage takes.
@@ -106,7 +106,7 @@ File.readObject () Reads whatever writeObject wrote.
 File.readShort ([n or storage]) Reads whole numbers of 2 bytes: one, n, or as many as a storage takes.
 File.readString (format) Reads a line with "*l", or all that is left with "*a".
 File.referenced (on) Chooses whether an object that occurs twice is written once.
-File.seek (position) Goes to a place, counted from 1.
+File.seek (position) Goes to a position, counted from 1.
 File.seekEnd () Goes to the end.
 File.storage () The CharStorage that a file in memory is.
 File.synchronize () Writes to the disk what is still in memory.
@@ -124,7 +124,7 @@ File.writeString (text) Writes a text.
 Timer.new () A new stopwatch, which runs.
 Timer.read (file) Reads the stopwatch from a file of Torch7.
 Timer.reset () Begins again at 0.
-Timer.resume () Goes on after a stop.
+Timer.resume () Continues after a stop.
 Timer.stop () Stops.
 Timer.time () A table of the seconds so far: real, user and sys.
 Timer.write (file) Writes the stopwatch to a file of Torch7.
@@ -148,7 +148,7 @@ Tester.add (test, [name]) Adds a function, or a table of functions, as tests.
 Tester.assert (condition, [message]) Counts a failure unless the condition holds.
 Tester.assertError (f, [message]) Counts a failure unless a function raises an error.
 Tester.assertErrorMsg (f, expected, [message]) Counts a failure unless a function raises an error with this text.
-Tester.assertErrorObj (f, comparison, [message]) Counts a failure unless what a function raises satisfies another.
+Tester.assertErrorObj (f, comparison, [message]) Counts a failure unless comparison accepts what a function raises.
 Tester.assertErrorPattern (f, pattern, [message]) Counts a failure unless a function's error matches a pattern.
 Tester.assertGeneralEq (a, b, [tolerance, message]) Counts a failure unless two values of any kind are equal.
 Tester.assertGeneralNe (a, b, [tolerance, message]) Counts a failure if two values of any kind are equal.
@@ -164,14 +164,14 @@ Tester.assertgt (a, b, [message]) Counts a failure unless a > b.
 Tester.assertle (a, b, [message]) Counts a failure unless a <= b.
 Tester.assertlt (a, b, [message]) Counts a failure unless a < b.
 Tester.assertne (a, b, [message]) Counts a failure unless a ~= b.
-Tester.disable (names) Leaves tests out.
+Tester.disable (names) Skips tests.
 Tester.eq (a, b, [tolerance, message]) Counts a failure unless two values of any kind are equal.
 Tester.ne (a, b, [tolerance, message]) Counts a failure if two values of any kind are equal.
 Tester.run ([names]) Runs the tests, and prints what failed.
 Tester.setEarlyAbort (on) Chooses whether the first failure ends the run.
 Tester.setRethrowErrors (on) Chooses whether errors in tests are raised again.
 Tester.setSummaryOnly (on) Chooses whether only counts are printed.
-Module.accGradParameters Adds the gradients of the parameters to those that are there, times a scale.
+Module.accGradParameters Adds the gradients of the parameters to the existing ones, times a scale.
 Module.accUpdateGradParameters Changes the parameters at once by their gradients times a learning rate.
 Module.apply Calls a function with this module and all modules in it.
 Module.backward Computes the gradient of the input, and adds the gradients of the parameters.
@@ -189,7 +189,7 @@ Module.forward The output for an input, by updateOutput.
 Module.getParameters All parameters as one vector and all gradients as another; the module's tensors become views of them.
 Module.listModules All modules in this one, and itself.
 Module.new (arguments) A new module of this class.
-Module.noBias Leaves the bias out.
+Module.noBias Removes the bias.
 Module.parameters A table of the parameters and one of their gradients.
 Module.read (file) Reads the module from a file of Torch7.
 Module.replace Calls a function with each module, and puts what it returns in its place.
@@ -205,21 +205,21 @@ Module.updateParameters (learningRate) Changes the parameters by their gradients
 Module.write (file) Writes the module to a file of Torch7.
 Module.zeroGradParameters () Sets the gradients of the parameters to 0.
 Module.empty Drops buffers and results.
-Module.checkInputDim Raises an error where the input has the wrong number of dimensions.
+Module.checkInputDim Raises an error if the input has the wrong number of dimensions.
 Module.reshapeInput Brings the input into the form that the kernels take.
 Module.setp Changes the probability of dropping.
 Module.setNumInputDims Tells how many dimensions a sample has, so that more are a batch.
-Module.setPadding Chooses the place whose output is 0.
+Module.setPadding Chooses the index whose output is 0.
 Module.ceil Rounds the size of the output up.
 Module.floor Rounds the size of the output down.
 Module.setCountIncludePad Counts the padding in averages.
-Module.setCountExcludePad Leaves the padding out of averages.
+Module.setCountExcludePad Excludes the padding from averages.
 Module.resetSize (sizes) Changes the sizes of the view.
 Module.setParams Sets the windows' sizes and steps.
 Module.accumulate Adds up a gradient over the batch, for one parameter for all samples.
 Module.decayParameters Makes the weights smaller by a share of them.
 Module.windowNarrow The part of the output that one module's output fills.
-Module.initSampleBuffer_ Draws the random places of the windows.
+Module.initSampleBuffer_ Draws the random positions of the windows.
 Module.getBufferSize_ How many random numbers the windows of a batch need.
 Module.getOutputSizes_ The size of the output for an input.
 Module.fixPoolingRegions Keeps the random windows from now on.

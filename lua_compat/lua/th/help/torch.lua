@@ -4,10 +4,10 @@ return [[
 CmdLine ([switch]) Reads the options of a command line, and prints the help on them.
 DiskFile (name, [mode, quiet]) A file; mode is 'r', 'w' or 'rw'.
 File () What all files have in common.
-Generator () A random generator of one's own.
+Generator () A separate random generator.
 MemoryFile ([storage, mode, quiet]) A file in memory; mode is 'r', 'w' or 'rw'.
-PipeFile (command, [mode, quiet]) What a command prints, or is given; mode is 'r', 'w' or 'rw'.
-Storage ([size, table or file]) Elements of one type that lie one after the other, which tensors are views of.
+PipeFile (command, [mode, quiet]) The output or input of a command; mode is 'r', 'w' or 'rw'.
+Storage ([size, table or file]) Contiguous elements of one type; tensors are views of them.
 Tensor ([sizes, table, tensor or storage]) An array of any number of dimensions.
 TestSuite () A table for tests that refuses two tests of one name.
 Tester () Runs tests, and counts what fails.
@@ -22,7 +22,7 @@ addmm ([res,] [v1,] m, [v2,] a, b) Adds the product of two matrices to a matrix.
 addmv ([res,] [v1,] v, [v2,] m, w) Adds the product of a matrix and a vector to a vector.
 addr ([res,] [v1,] m, [v2,] v, w) Adds the outer product of two vectors to a matrix.
 all (x) Whether every element of a ByteTensor is nonzero.
-any (x) Whether some element of a ByteTensor is nonzero.
+any (x) Whether any element of a ByteTensor is nonzero.
 asin ([res,] x) The angle in radians whose sine each element is.
 atan ([res,] x) The angle in radians whose tangent each element is.
 atan2 ([res,] y, x) The angle of the point (x, y), element by element, in the right quadrant.
@@ -44,7 +44,7 @@ ceil ([res,] x) The smallest whole number that is not below each element.
 cfmod ([res,] x, y) The remainder with the sign of x, element by element.
 chunk (x, n, [dimension]) Cuts a tensor into at most n parts along a dimension, without copying.
 cinv ([res,] x) One divided by each element.
-clamp ([res,] x, min, max) Brings each element between two bounds.
+clamp ([res,] x, min, max) Limits each element to the range between two bounds.
 class (name, [parent]) Makes a class that can be saved and printed; returns its metatable, and the parent's.
 clshift ([res,] x, y) Shifts the bits of each element to the left by those of another tensor.
 cmax ([res,] x, y) The larger of two elements, or of an element and a number.
@@ -60,8 +60,8 @@ cremainder ([res,] x, y) The remainder with the sign of y, element by element.
 cross ([res,] a, b, [dimension]) The vector product along a dimension of size 3.
 crshift ([res,] x, y) Shifts the bits of each element to the right by those of another tensor.
 csub ([res,] x, [value,] y) Subtracts a number, or value times another tensor.
-cumprod ([res,] x, [dimension]) Products of all elements up to each place of a dimension.
-cumsum ([res,] x, [dimension]) Sums of all elements up to each place of a dimension.
+cumprod ([res,] x, [dimension]) Products of all elements up to each index of a dimension.
+cumsum ([res,] x, [dimension]) Sums of all elements up to each index of a dimension.
 data (x, [as_number]) A pointer to the elements, for LuaJIT's FFI.
 deserialize (text, [format]) Reads an object from a string that serialize wrote.
 deserializeFromStorage (storage, [format]) Reads an object from a CharStorage that serializeToStorage wrote.
@@ -81,8 +81,8 @@ factory (name) The function that makes an empty object of a class, as a file is 
 fill (x, value) Sets every element to a number.
 floor ([res,] x) The largest whole number that is not above each element.
 fmod ([res,] x, value) The remainder of a division by a number, with the sign of x.
-frac ([res,] x) The part of each element behind the point.
-gather ([res,] x, dimension, index) Picks elements along a dimension by a tensor of places.
+frac ([res,] x) The fractional part of each element.
+gather ([res,] x, dimension, index) Picks elements along a dimension by a tensor of indices.
 ge ([res,] x, y) Ones where x is not below a tensor or number.
 gels ([res, r,] b, a) Solves a linear least-squares problem by a QR or LQ decomposition.
 geometric ([generator,] p) One number drawn from a geometric distribution.
@@ -106,39 +106,39 @@ isequal (a, b) Whether two are the same object.
 isTensor (object) Whether an object is a tensor.
 isTypeOf (object, class) Whether an object belongs to a class or to one that inherits from it.
 isatty (file) Whether a file is a terminal.
-kthvalue ([values, places,] x, k, [dimension]) The k-th smallest elements along a dimension, and their places.
+kthvalue ([values, indices,] x, k, [dimension]) The k-th smallest elements along a dimension, and their indices.
 le ([res,] x, y) Ones where x is not above a tensor or number.
 lerp ([res,] x, y, weight) A point between two tensors: x + weight * (y - x).
-linspace ([res,] from, to, [n]) n numbers at equal distances, both ends among them.
+linspace ([res,] from, to, [n]) n equally spaced numbers, both ends included.
 load (file, [format, reference]) Reads an object from a file that torch.save wrote.
 loadobj (file) Reads an object from a file, as torch.load does.
 log ([res,] x) The natural logarithm of each element.
 log1p ([res,] x) The logarithm of 1 + x, exact for small x.
 logNormal ([generator,] [mean, stdv]) One number whose logarithm is normally distributed.
-logspace ([res,] from, to, [n]) n powers of ten whose exponents have equal distances.
+logspace ([res,] from, to, [n]) n powers of ten with equally spaced exponents.
 lshift ([res,] x, value) Shifts the bits of each element to the left.
 lt ([res,] x, y) Ones where x is below a tensor or number.
-manualSeed ([generator,] seed) Starts the random generator at a number, for runs that can be repeated.
+manualSeed ([generator,] seed) Seeds the random generator, for repeatable runs.
 match (m1, m2, factor) Distances of all rows of two matrices, times a factor.
-max ([values, places,] x, [dimension]) The largest element, or along a dimension the largest ones and their places.
+max ([values, indices,] x, [dimension]) The largest element, or along a dimension the largest ones and their indices.
 mean ([res,] x, [dimension]) The mean of all elements, or along a dimension.
-median ([values, places,] x, [dimension]) The (lower) median along a dimension, and its place.
+median ([values, indices,] x, [dimension]) The (lower) median along a dimension, and its index.
 metatype (name, metatable) Ties a metatable to a class of C objects.
-min ([values, places,] x, [dimension]) The smallest element, or along a dimension the smallest ones and their places.
+min ([values, indices,] x, [dimension]) The smallest element, or along a dimension the smallest ones and their indices.
 mm ([res,] a, b) The product of two matrices.
 mod ([res,] x, value) The remainder of a division by a number.
-mode ([values, places,] x, [dimension]) The most frequent element along a dimension, and its place.
+mode ([values, indices,] x, [dimension]) The most frequent element along a dimension, and its index.
 mul ([res,] x, value) Multiplies each element by a number.
-multinomial ([res,] p, n, [with_replacement]) Draws n places with probabilities in proportion to p.
-multinomialAlias ([res,] state) Draws places by the tables that multinomialAliasSetup made.
-multinomialAliasSetup (p, [state]) Prepares fast draws of places with probabilities p.
+multinomial ([res,] p, n, [with_replacement]) Draws n indices with probabilities proportional to p.
+multinomialAlias ([res,] state) Draws indices from the tables of multinomialAliasSetup.
+multinomialAliasSetup (p, [state]) Prepares fast draws of indices with probabilities p.
 multinomialAliasSetup_ (p, state) Does the work of multinomialAliasSetup.
 multinomialAlias_ (res, state) Does the work of multinomialAlias.
 mv ([res,] m, v) The product of a matrix and a vector.
 ne ([res,] x, y) Ones where two tensors, or a tensor and a number, differ.
-neg ([res,] x) Each element with the other sign.
+neg ([res,] x) Each element with the opposite sign.
 newmetatable (name, [parent, constructor, destructor, factory]) Makes the metatable of a class.
-nonzero ([res,] x) The places of all elements that are not zero, a row for each.
+nonzero ([res,] x) The indices of all elements that are not zero, a row for each.
 norm ([res,] x, [p, dimension]) The p-norm of all elements, or along a dimension.
 normal ([generator,] [mean, stdv]) One normally distributed number.
 numel (x) The number of elements.
@@ -155,9 +155,9 @@ pow ([res,] x, n) Raises each element to a power, or a number to the powers in a
 prod ([res,] x, [dimension]) The product of all elements, or along a dimension.
 pstrf ([res, pivots,] m, ['U' or 'L']) The Cholesky factor with pivots of a positive semidefinite matrix.
 qr ([q, r,] m) The QR decomposition of a matrix.
-rand ([res,] [generator,] sizes) Numbers drawn evenly from 0 up to 1.
+rand ([res,] [generator,] sizes) Uniformly distributed numbers from 0 up to 1.
 randn ([res,] [generator,] sizes) Normally distributed numbers of mean 0 and variance 1.
-random ([generator,] [from, to]) One whole number, drawn evenly between two bounds.
+random ([generator,] [from, to]) One uniformly distributed whole number between two bounds.
 randperm ([res,] [generator,] n) The whole numbers from 1 to n in a random order.
 range ([res,] from, to, [step]) The numbers from one bound up to the other.
 remainder ([res,] x, value) The remainder of a division, with the sign of the divisor.
@@ -169,9 +169,9 @@ rshift ([res,] x, value) Shifts the bits of each element to the right.
 rsqrt ([res,] x) One divided by the square root of each element.
 save (file, object, [format, reference]) Writes an object with everything in it to a file.
 saveobj (file, object) Writes an object to a file, as torch.save does.
-scatter (x, dimension, index, values) Writes values to places along a dimension.
-scatterAdd (x, dimension, index, values) Adds values at places along a dimension.
-seed ([generator]) Starts the random generator at an unforeseeable number, and returns it.
+scatter (x, dimension, index, values) Writes values to indices along a dimension.
+scatterAdd (x, dimension, index, values) Adds values at indices along a dimension.
+seed ([generator]) Seeds the random generator with an unpredictable number, and returns it.
 serialize (object, [format]) An object as a string.
 serializeToStorage (object, [format]) An object as a CharStorage.
 setRNGState ([generator,] state) Sets the whole state of the random generator.
@@ -184,10 +184,10 @@ sigmoid ([res,] x) 1 / (1 + exp(-x)) of each element.
 sign ([res,] x) -1, 0 or 1, the sign of each element.
 sin ([res,] x) The sine of each element.
 sinh ([res,] x) The hyperbolic sine of each element.
-sort ([values, places,] x, [dimension, descending]) Sorts along a dimension; also says where each element was.
+sort ([values, indices,] x, [dimension, descending]) Sorts along a dimension; also says where each element was.
 split ([res,] x, size, [dimension]) Cuts a tensor into parts of one size along a dimension, without copying.
 sqrt ([res,] x) The square root of each element.
-squeeze ([res,] x, [dimension]) Leaves out the dimensions of size 1.
+squeeze ([res,] x, [dimension]) Removes the dimensions of size 1.
 std ([res,] x, [dimension, biased]) The standard deviation of all elements, or along a dimension.
 sum ([res,] x, [dimension]) The sum of all elements, or along a dimension.
 svd ([u, s, v,] m, ['S' or 'A']) The singular value decomposition of a matrix.
@@ -196,7 +196,7 @@ tan ([res,] x) The tangent of each element.
 tanh ([res,] x) The hyperbolic tangent of each element.
 tic () Starts a stopwatch; returns the time.
 toc (start) The seconds since tic returned ``start``.
-topk ([values, places,] x, k, [dimension, descending, sorted]) The k smallest or largest elements along a dimension.
+topk ([values, indices,] x, k, [dimension, descending, sorted]) The k smallest or largest elements along a dimension.
 totable (x) The elements of a tensor or storage as a Lua table.
 trace (m) The sum of the diagonal of a matrix.
 tril ([res,] m, [k]) The part of a matrix on and below its k-th diagonal.
