@@ -8,9 +8,10 @@ from uuid import uuid4
 
 from ipykernel.kernelapp import IPKernelApp
 from ipykernel.kernelbase import Kernel
+from IPython.core.error import StdinNotImplementedError
 
 from convnet_benchmarks.nets.version import VERSION
-from lua_compat.kernels.strings import from_lua
+from lua_compat.kernels.strings import from_lua, to_lua
 from lua_compat.notebook.streams import Streams
 from lua_compat.notebook.tracebacks import with_source
 from lua_compat.runtime.completion import completions
@@ -43,7 +44,7 @@ class LuaKernel(Kernel):
         self._cells: dict[int, str] = {}
         self._parent: Any = None  # the request whose output appears
         self.has_run_cells = False
-        runtime.open_notebook(self._show, uuid4().hex)
+        runtime.open_notebook(self._show, self._ask, uuid4().hex)
         interrupts.stopper, interrupts.ends_process = runtime.loop_stopper(), False
 
     def print(self, stream: str, text: str) -> None:
@@ -65,6 +66,15 @@ class LuaKernel(Kernel):
             content["transient"] = {"display_id": shown["id"]}
         self.send_response(self.iopub_socket, shown["kind"], content)
 
+    def _ask(self) -> str | None:
+        """Returns a line that is typed into the page; None where the front end cannot ask for one."""
+        self._runtime.flush()
+        self._streams.settle()
+        try:
+            return to_lua(self.raw_input())
+        except StdinNotImplementedError:
+            return None
+
     async def do_execute(
         self,
         code: str,
@@ -77,6 +87,7 @@ class LuaKernel(Kernel):
         if not self.has_run_cells:
             self._streams.settle()  # what was printed so far is no cell's
         self._parent, self.has_run_cells = self.get_parent("shell"), True
+        self._allow_stdin = allow_stdin
         error = self._run(code, silent)
         self._streams.settle()
         if error is None:

@@ -201,12 +201,13 @@ class Runtime:
         """Makes ``evaluate``, ``is_whole``, ``complete`` and the prompt's own globals."""
         self._call("add", "prompt/init.lua", colored)
 
-    def open_notebook(self, show: Callable[[str], None], session: str) -> None:
+    def open_notebook(self, show: Callable[[str], None], ask: Callable[[], str | None], session: str) -> None:
         """Makes ``run_cell``, ``help``, ``is_whole``, ``complete`` and the package itorch.
 
-        ``show`` takes what is to be shown as JSON; ``session`` is a text that no other notebook's state has.
+        ``show`` takes what is to be shown as JSON; ``ask`` returns a line that is typed; ``session`` is a
+        text that no other notebook's state has.
         """
-        self._call("add", "prompt/notebook.lua", show, session)
+        self._call("add", "prompt/notebook.lua", show, ask, session)
 
     def run_cell(self, code: str, number: int, silent: bool) -> str | None:
         """Runs a cell of a notebook, and shows its value unless ``silent``; returns an error's text with a

@@ -5,7 +5,7 @@ import os
 import re
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -51,7 +51,6 @@ class Front:
         from jupyter_client.session import Session
 
         path, connection = write_connection_file(str(folder / "connection.json"), key=b"secret")
-        ports = {"shell": connection["shell_port"], "output": connection["iopub_port"]}
         description = json.loads((jupyter / "kernels" / "itorch" / "kernel.json").read_text())
         self.kernel = subprocess.Popen(
             [word.replace("{connection_file}", path) for word in description["argv"]],
@@ -63,9 +62,15 @@ class Front:
         )
         self._session = Session(key=connection["key"].encode())
         self._context = zmq.Context()
-        self._shell, self._output = self._context.socket(zmq.DEALER), self._context.socket(zmq.SUB)
+        self._shell, self._input = self._context.socket(zmq.DEALER), self._context.socket(zmq.DEALER)
+        self._shell.identity = self._input.identity = b"front"
+        self._output = self._context.socket(zmq.SUB)
         self._output.subscribe(b"")
-        for socket, port in ((self._shell, ports["shell"]), (self._output, ports["output"])):
+        for socket, port in (
+            (self._shell, connection["shell_port"]),
+            (self._input, connection["stdin_port"]),
+            (self._output, connection["iopub_port"]),
+        ):
             socket.linger, socket.rcvtimeo = 0, 1000 * SECONDS
             socket.connect(f"tcp://127.0.0.1:{port}")
         self.ask("kernel_info_request")
@@ -88,11 +93,17 @@ class Front:
     def next_output(self) -> Any:
         return self._receive(self._output)
 
-    def run(self, code: str, interrupt_at: str | None = None) -> Ran:
-        """Runs a cell; with ``interrupt_at``, interrupts it once it has printed that."""
+    def run(self, code: str, interrupt_at: str | None = None, typed: Sequence[str] = ()) -> Ran:
+        """Runs a cell; with ``interrupt_at``, interrupts it once it has printed that. ``typed``: the lines
+        that are typed when it asks."""
         request = self._session.send(
-            self._shell, "execute_request", {"code": code, "stop_on_error": False, "user_expressions": {}}
+            self._shell,
+            "execute_request",
+            {"code": code, "stop_on_error": False, "user_expressions": {}, "allow_stdin": bool(typed)},
         )
+        for line in typed:
+            assert self._receive(self._input)["msg_type"] == "input_request"
+            self._session.send(self._input, "input_reply", {"value": line})
         messages = []
         while True:
             message = self.next_output()
@@ -243,6 +254,13 @@ def test_os_exit_ends_the_cell_alone(front: Front) -> None:
     ran = front.run("print('last') os.exit(3)")
     assert (ran.error["ename"], ran.error["evalue"]) == ("SystemExit", "3")
     assert front.run("6 * 7").value == "42"
+
+
+def test_what_is_read_is_typed_into_the_page(front: Front) -> None:
+    ran = front.run("name, n = io.read('*l', '*n') return name .. '!', n + 1", typed=("jürgen", "41"))
+    assert ran.value == "jürgen!\n42"
+    assert front.run("io.read()").value is None  # a front end that cannot ask
+    assert front.run("io.read('*x')", typed=("x",)).error["evalue"].endswith("(invalid format)")
 
 
 def test_names_and_files_are_completed(front: Front) -> None:

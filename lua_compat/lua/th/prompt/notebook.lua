@@ -1,7 +1,8 @@
 -- A notebook's Lua side: runs cells, and shows their values and what the package itorch shows.
--- Called by lua_compat/runtime/state.py with a function that takes a message of the notebook's protocol as JSON, and a
--- text that no other kernel has; returns the functions it calls.
-local publish, session = ...
+-- Called by lua_compat/runtime/state.py with a function that takes a message of the notebook's protocol as JSON, one
+-- that returns a line typed into the page, or None, and a text that no other kernel has; returns the functions that it
+-- calls.
+local publish, ask, session = ...
 
 local channel = require 'itorch.channel'
 local class = require 'torch.core.class'
@@ -63,6 +64,26 @@ function xlua.progress(current, goal)
    local line = line_of(text)
    if line ~= '' then io.write('\r', line, text:find('\n') and '\n' or '') end
    io.flush()
+end
+
+-- What is read from stdin is typed into the page: a line for each format.
+ask = python.as_function(ask)
+local libraries, read = _G.io, io.read
+function libraries.read(...)
+   if io.input() ~= io.stdin then return read(...) end
+   local formats, values = { ... }, {}
+   if #formats == 0 then formats[1] = '*l' end
+   for place, format in ipairs(formats) do
+      local line = ask()
+      if not line then return unpack(values, 1, place) end
+      local kind = tostring(format):gsub('^%*', ''):sub(1, 1)
+      if type(format) == 'number' then line = line:sub(1, format)
+      elseif kind == 'n' then line = tonumber(line)
+      elseif kind == 'L' then line = line .. '\n'
+      elseif kind ~= 'l' and kind ~= 'a' then error("bad argument #" .. place .. " to 'read' (invalid format)", 2) end
+      values[place] = line
+   end
+   return unpack(values, 1, #formats)
 end
 
 -- Compiles a cell. One that is neither an expression nor statements may be statements and, in its last lines, an
