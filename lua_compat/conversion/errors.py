@@ -2,7 +2,7 @@
 
 
 class ConversionError(ValueError):
-    """A module that cannot be converted. ``path``: its place in the model (``net.modules[3]``)."""
+    """A module that cannot be converted. ``path``: its path in the model (``net.modules[3]``)."""
 
     def __init__(self, problem: str, path: str) -> None:
         super().__init__(problem, path)

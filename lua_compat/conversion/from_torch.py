@@ -25,7 +25,7 @@ def from_torch(
     Parameters share their memory with the module's (copied if they are on a GPU); gradients are zeros. The
     number type of outputs is ``dtype``; by default that of the first parameter, or of new tensors where there
     is none. ``steps``: the length of the sequences that LSTM, GRU and RNN get; nn has no loops, so that they
-    are unrolled. Raises ConversionError with the place of a module that Torch7's nn cannot express.
+    are unrolled. Raises ConversionError with the path of a module that Torch7's nn cannot express.
     """
     if dtype is None:
         parameter = next((p for p in module.parameters() if p.is_floating_point()), None)

@@ -31,7 +31,7 @@ def to_torch(
     ``conversions``: for classes by name, such as 'nn.OneHot' or 'OneHot', functions of ``Fields`` that
     return a torch.nn.Module; they come before the built-in ones. ``lua``: files that declare classes; Lua
     computes those, and the classes that have no conversion but that th knows. Raises ConversionError with
-    the places in the model (from ``path`` on) of modules that cannot be converted, OSError for a Lua file
+    the paths in the model (from ``path`` on) of modules that cannot be converted, OSError for a Lua file
     that cannot be read, LuaError for one that cannot be run.
     """
     return convert(model, path, lua=lua, conversions=conversions).module

@@ -171,7 +171,7 @@ class _Arguments:
         return self.get(0, "input")
 
     def rest(self, place: int = 1) -> list[Any]:
-        """Returns the numbers from a place on, which may be given as a list."""
+        """Returns the numbers from a position on, which may be given as a list."""
         values = list(self._node.args[place:])
         return list(values[0]) if len(values) == 1 and isinstance(values[0], list | tuple) else values
 

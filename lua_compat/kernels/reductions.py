@@ -32,7 +32,7 @@ _RENORM_EPSILON = 1e-7  # as in Torch7 and PyTorch
 
 
 def _pieces(t: Tensor, *others: Tensor) -> Iterator[tuple[Tensor, ...]]:
-    """Yields the elements of tensors of one shape in pieces at the same places; doubles, which need no
+    """Yields the elements of tensors of one shape in pieces at the same positions; doubles, which need no
     conversion, in one.
     """
     together = (t, *others)

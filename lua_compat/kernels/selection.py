@@ -70,7 +70,7 @@ def masked_fill(out: Tensor, mask: Tensor, value: float) -> None:
 
 
 def masked_copy(out: Tensor, mask: Tensor, source: Tensor) -> None:
-    """Gives the places of the mask, in order, the elements of source, in order."""
+    """Gives the positions of the mask, in order, the elements of source, in order."""
     out.masked_scatter_(mask.bool(), source)
 
 

@@ -181,7 +181,7 @@ class _Call:
 
 
 def _beside(places: Any, value: Any) -> Iterator[tuple[int, Any]]:
-    """Yields every number in a list of lists with what is at its place in ``value``, None if nothing
+    """Yields every number in a list of lists with what is at its path in ``value``, None if nothing
     is."""
     if isinstance(places, int):
         yield places, value

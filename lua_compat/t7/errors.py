@@ -4,7 +4,7 @@
 class T7FormatError(ValueError):
     """The file is not a .t7 file, is cut short, or contradicts itself.
 
-    ``offset`` is the byte at which it was noticed, ``path`` the place in the object tree being read
+    ``offset`` is the byte at which it was noticed, ``path`` the path in the object tree being read
     (``root.modules[3].weight``).
     """
 

@@ -111,7 +111,7 @@ def read_token_block(window: memoryview, order: str, entries: int) -> TokenBlock
 
 
 def _candidates(block: np.ndarray, swapped: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the places where a type id of a scalar may be, and which."""
+    """Returns the positions where a type id of a scalar may be, and which."""
     zero = block == 0
     if swapped:
         low = block[3:]

@@ -18,7 +18,7 @@ _Home = tuple[Layer, int]
 def place_data(
     plan: Sequence[Layer], input: Value, output: Value, memory: Memory, reuse: ReusedMemory | None = None
 ) -> None:
-    """Gives every value its buffer. What is joined is written into its place in the result, where the layer
+    """Gives every value its buffer. What is joined is written directly into the result, where the layer
     that writes it can. With ``reuse`` a buffer serves others once the last layer has read what it holds."""
     homes: dict[int, _Home] = {}
     blocks: dict[int, Block] = {}

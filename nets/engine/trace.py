@@ -15,7 +15,7 @@ from convnet_benchmarks.nets.hooks import has_legacy_hook, hook_on, hook_on_para
 
 
 class CompileError(Exception):
-    """The engine cannot run a module. The message names the place in the module and what is wrong with it."""
+    """The engine cannot run a module. The message names the part of the module and what is wrong."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ class Literal:
 
 @dataclass
 class Argument:
-    """``name``: empty for one that is given by its place. ``default``: the text that may be left out."""
+    """``name``: empty for one that is given by its position. ``default``: the text that may be left out."""
 
     name: str
     value: Union[Literal, "Node", list["Node"]]

@@ -91,7 +91,7 @@ def _repeated(x: np.ndarray) -> _Rows:
 
 
 def _places_between(length: int, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Returns for n results between ``length`` elements, the first and last of both at the same places, the
+    """Returns for n results between ``length`` elements, the first and last of both coinciding, the
     elements before them and how far they are from there, in parts of the distance.
     """
     position = np.arange(n, dtype=_f32) * (_f32(length - 1) / _f32(max(n - 1, 1)))

@@ -16,7 +16,7 @@ Kernel = Callable[..., None]
 def gradients(
     f: Callable[..., Tensor], inputs: Sequence[Tensor | None], wanted: Sequence[int], grad_output: Tensor
 ) -> tuple[Tensor, ...]:
-    """Returns the gradients of f(inputs...) with respect to the inputs at the places ``wanted``."""
+    """Returns the gradients of f(inputs...) with respect to the inputs at the positions ``wanted``."""
     # Lua runs in inference mode, whose tensors autograd does not take; their clones it does.
     with torch.inference_mode(False), torch.enable_grad():
         leaves = [None if t is None else t.clone() for t in inputs]

@@ -56,7 +56,7 @@ def _check_batch(x: Tensor, grad_output: Tensor, axes: int) -> None:
 
 
 def _at_places(x: Tensor, grad_output: Tensor, indices: Tensor, axes: int) -> tuple[Tensor, Tensor]:
-    """Returns the gradients and their places in their planes of ``x``, as ``_with_places`` does."""
+    """Returns the gradients and their positions in their planes of ``x``, as ``_with_places`` does."""
     planes = _batch(x, axes)
     check_gradient(grad_output, (*x.shape[:-axes], *indices.shape[-axes:]))
     check_shape(indices, grad_output.shape, "indices of the pooling")
@@ -64,9 +64,9 @@ def _at_places(x: Tensor, grad_output: Tensor, indices: Tensor, axes: int) -> tu
 
 
 def _with_places(gradients: Tensor, places: Tensor, count: int, first: int) -> tuple[Tensor, Tensor]:
-    """Returns gradients and their places; gradients at the place before the first, which have none, as zeros.
+    """Returns gradients and their positions; those before the first position, which have none, as zeros.
 
-    Raises ValueError for other places outside. On a device, where looking at them would wait for it, those
+    Raises ValueError for other positions outside. On a device, where looking at them would wait for it, those
     have none, either.
     """
     if places.is_cuda:
@@ -78,7 +78,7 @@ def _with_places(gradients: Tensor, places: Tensor, count: int, first: int) -> t
 
 
 def _inside(gradients: Tensor, places: Tensor, count: int, first: int) -> tuple[Tensor, Tensor]:
-    """Returns gradients and places inside; gradients at places that were outside are zeros."""
+    """Returns gradients and positions inside; gradients at places that were outside are zeros."""
     inside = places.clamp(first, first + count - 1)
     return gradients.masked_fill(inside != places, 0), inside
 
@@ -263,7 +263,7 @@ def _adaptive_windows(size: int, count: int) -> tuple[Tensor, Tensor]:
 
 
 def _adaptive_maxima(images: Tensor, rows: int, columns: int) -> tuple[Tensor, Tensor]:
-    """Returns the maxima of windows that cover the images, and their places in the image, from 0."""
+    """Returns the maxima of windows that cover the images, and their positions in the image, from 0."""
     height, width = images.shape[-2:]
     (top, bottom), (left, right) = _adaptive_windows(height, rows), _adaptive_windows(width, columns)
     exact = [
@@ -451,7 +451,7 @@ def volumetric_max_pooling_grad_input(
 
 
 def fractional_max_pooling(out: Out, indices: Out, x: Tensor, samples: Tensor, *numbers: int) -> None:
-    """Finds maxima of windows at random places, and where they were.
+    """Finds maxima of windows at random positions, and where they were.
 
     ``numbers``: the sizes of the output, then of the windows, one per dimension of the image or volume.
     ``samples``: batch x planes x dimensions, uniform in [0, 1), for the last dimension of the image first.

@@ -78,8 +78,8 @@ _NO_KEYS = "Keys and values should have the same number of elements"
 
 
 def _rounds(rows: Tensor) -> Iterator[Tensor]:
-    """Yields the places of a vector of rows, such that no row is twice in one round: what comes later in the
-    input is in a later round."""
+    """Yields the positions of a vector of rows, such that no row is twice in one round: what comes later in
+    the input is in a later round."""
     order = torch.argsort(rows, stable=True)
     ordered = rows[order]
     places = torch.arange(len(rows), device=rows.device)

@@ -35,7 +35,7 @@ def _neighbours(n: int, size: int, dtype: torch.dtype) -> tuple[tuple[Tensor, Te
     """Returns the points before and behind each of ``size`` places among n points, ends on ends, each with
     what it counts.
 
-    Torch7 works the places out in single precision, whatever the type of the tensor.
+    Torch7 works the positions out in single precision, whatever the type of the tensor.
     """
     step = torch.tensor((n - 1) / (size - 1) if size > 1 else 0.0, dtype=torch.float32)
     places = step * torch.arange(size, dtype=torch.float32)

@@ -49,7 +49,7 @@ def _region(row: list[float], scale: float, old: bool) -> tuple[int, ...]:
 
 
 def _check_places(places: Tensor, first: int, end: int) -> None:
-    """Raises ValueError for a place outside ``first`` to below ``end``."""
+    """Raises ValueError for a position outside ``first`` to below ``end``."""
     if not bool(((places >= first) & (places < end)).all()):
         raise ValueError(f"a position in an image is outside {first} to {end - 1}")
 
@@ -113,7 +113,7 @@ def stochastic_choice(
     out: Out, indices: Out, x: Tensor, uniform: Tensor, kw: int, kh: int, dw: int, dh: int
 ) -> None:
     """Draws a pixel of each window, with a probability in proportion to its value: the first where the sum so
-    far reaches ``uniform`` (0 to 1) of the whole. ``indices``: its place in its plane, from 0."""
+    far reaches ``uniform`` (0 to 1) of the whole. ``indices``: its position in its plane, from 0."""
     pieces, (rows, columns), sizes = _windows(x, (kw, kh, dw, dh))
     shape = (*x.shape[:2], rows, columns)
     sums = pieces.cumsum(3)

@@ -12,7 +12,7 @@ SANDBOXED = __all__
 
 
 def _sample_anew(x: Tensor, height: int, width: int) -> Tensor:
-    """Bilinear, with the corners of both images in the same places."""
+    """Bilinear, with the corners of both images in the same positions."""
     return batched(lambda t: F.interpolate(t, (height, width), mode="bilinear", align_corners=True), x, 3)
 
 

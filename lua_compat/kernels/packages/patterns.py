@@ -32,7 +32,7 @@ def pattern_check(pattern: str, flags: str) -> int:
 
 
 def pattern_find(text: str, pattern: str, flags: str, start: float) -> tuple[int, ...] | None:
-    """Returns the places (from 1, both included) of the first match from ``start`` on, then those of its
+    """Returns the positions (from 1, both included) of the first match from ``start`` on, then those of its
     groups, 0 and -1 if one took no part; None: no match."""
     found = _compiled(pattern, flags).search(text, int(start) - 1)
     if found is None:

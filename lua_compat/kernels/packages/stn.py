@@ -1,4 +1,4 @@
-"""Bilinear sampling of images at the places of a grid, for the Lua package stn."""
+"""Bilinear sampling of images at the positions of a grid, for the Lua package stn."""
 
 import torch.nn.functional as F
 from torch import Tensor

@@ -26,7 +26,7 @@ Machines = dict[str, Times]
 
 
 def cache_file() -> Path:
-    """Returns the place of ``engine-tuning.json`` in the user's cache folder."""
+    """Returns the path of ``engine-tuning.json`` in the user's cache folder."""
     return user_cache() / "engine-tuning.json"
 
 

@@ -91,7 +91,7 @@ class StridedInputGradient(Kernel):
 
 
 def _phase(phase: int, stride: int, padding: int, size: int, grid: int) -> tuple[int, int, int]:
-    """Returns, of one axis, the first input position of ``phase``, its place in the phase's grid, their
+    """Returns, of one axis, the first input position of ``phase``, its position in the phase's grid, their
     number."""
     first = (phase - padding) % stride
     start = (first + padding) // stride

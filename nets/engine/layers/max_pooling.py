@@ -43,7 +43,7 @@ class MaxPool2d(Layer):
         return self._relu_before
 
     def forward(self) -> None:
-        # A ReLU before pooling does the same as one behind it, whose gradient goes with the places.
+        # A ReLU before pooling does the same as one behind it, whose gradient goes with the positions.
         relu = self.relu or self._relu_before
         self._pooling.forward(self.inputs[0].data_images, self.output.data_images, self._places, relu)
 

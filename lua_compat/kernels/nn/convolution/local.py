@@ -1,4 +1,4 @@
-"""Convolution of images with weights of its own at each place."""
+"""Convolution of images with weights of its own at each position."""
 
 import torch
 import torch.nn.functional as F

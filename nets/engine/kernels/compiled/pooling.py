@@ -1,4 +1,4 @@
-"""Max-pooling by compiled code (pooling.c): vectors of channels, a byte for each place."""
+"""Max-pooling by compiled code (pooling.c): vectors of channels, a byte for each position."""
 
 import ctypes
 from pathlib import Path
