@@ -13,6 +13,8 @@ _MARKED = (
     "convnet_benchmarks/commands/test_backends.py",
     "convnet_benchmarks/commands/test_sweep.py",
 )
+# The check out_of_memory does the same, alone.
+_TAKES_ALL_MEMORY = "test_the_largest_batch_to_try_runs"
 # Other versions of PyTorch and of pytest's plugins may warn of things that fail no test here.
 _PYTEST = ("-q", "-rfE", "-n", "0", "-W", "default", "--durations", "5")
 
@@ -26,7 +28,7 @@ def marked() -> list[Step]:
     """Returns the tests marked gpu, file by file."""
     found = []
     for path in _MARKED:
-        words = (*_PYTEST, "-m", "gpu", f"tests/{path}")
+        words = (*_PYTEST, "-m", "gpu", "-k", f"not {_TAKES_ALL_MEMORY}", f"tests/{path}")
         found.append(script("pytest", *words, title=f"tests marked gpu: {path}"))
     return found
 
