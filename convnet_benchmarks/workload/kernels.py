@@ -54,7 +54,7 @@ def open_training(
 ) -> Iterator[Opened]:
     """Makes the three phases of ``module`` ready to run on ``input`` with the kernels of ``backend``.
 
-    ``input``: a tensor, or several in a tuple, list or dict, which PyTorch's own kernels take.
+    ``input``: a tensor, or several in a tuple, list or dict.
     The module keeps its mode, and gets the backend's memory layout. While this is open, PyTorch's switches
     are the backend's. Raises UnsupportedError if the backend cannot run the net; with
     ``autograd_instead``, PyTorch's autograd runs what the CPU engine cannot, and the note says why.
@@ -123,7 +123,6 @@ def _compiled(
     """Returns the net on the CPU engine; raises UnsupportedError where that cannot run it."""
     from convnet_benchmarks.nets import engine
 
-    input = _only(input, backend)
     try:
         return engine.prepare(
             module,

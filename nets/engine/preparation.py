@@ -1,8 +1,8 @@
 """Makes any net ready to run: on one plan, or on plans for the parts that the engine has layers for."""
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -13,10 +13,13 @@ from convnet_benchmarks.nets.engine.mixed import MixedPhases, Seen
 from convnet_benchmarks.nets.engine.parts import Part, Shapes, parts_of
 from convnet_benchmarks.nets.engine.plan import EnginePhases
 from convnet_benchmarks.nets.engine.trace import CompileError, state_kept, trace
-from convnet_benchmarks.nets.phases import Phases
+from convnet_benchmarks.nets.several_inputs import SeveralInputs
 
-_TIMED_PASSES = 3  # after one that is not
+_PASSES, _FEWEST_PASSES = 8, 4  # a plan's first ones are slower: they make copies of weights and record it
+_SECONDS = 3.0  # of timing, after the fewest passes
 _WORTH = 0.98  # of the time: a difference that timings are sure of
+
+Opened = Callable[[], AbstractContextManager[EnginePhases | MixedPhases]]
 
 
 def prepare(module: nn.Module, input: Any, **options: Any) -> EnginePhases | MixedPhases:
@@ -41,11 +44,15 @@ def prepare(module: nn.Module, input: Any, **options: Any) -> EnginePhases | Mix
     if maker.backend != "auto" or not has_stock:
         return plan
     _, seen = _observed(module, input, maker.inference, "")
-    note = _slower(plan, lambda: MixedPhases(module, {}, seen, maker.empty_report(), maker.inference), input)
+
+    def alone(note: str = "") -> MixedPhases:
+        return MixedPhases(module, {}, seen, maker.empty_report(note), maker.inference)
+
+    note = _slower(module, lambda: nullcontext(plan), alone, input)
     if not note:
         return plan
     plan.close()
-    return MixedPhases(module, {}, seen, maker.empty_report(note), maker.inference)
+    return alone(note)
 
 
 def _whole_plan(maker: PlanMaker, module: nn.Module, input: Any) -> EnginePhases:
@@ -66,7 +73,7 @@ def _whole_plan(maker: PlanMaker, module: nn.Module, input: Any) -> EnginePhases
 def _mixed(maker: PlanMaker, module: nn.Module, input: Any, why_not: str) -> MixedPhases:
     """Returns plans for parts of the net, in PyTorch's graph of the rest."""
     shapes, seen = _observed(module, input, maker.inference, why_not)
-    parts = {} if maker.backend == "stock" else parts_of(module, shapes, maker.dtype, maker.plan)
+    parts = {} if maker.backend == "stock" else parts_of(_own(module), shapes, maker.dtype, maker.plan)
 
     def made(parts: dict[nn.Module, Part], note: str) -> MixedPhases:
         return MixedPhases(module, parts, seen, maker.empty_report(note), maker.inference)
@@ -78,16 +85,13 @@ def _mixed(maker: PlanMaker, module: nn.Module, input: Any, why_not: str) -> Mix
         try:
             phases.updateOutput(input)
             differentiable = phases.notice_outputs()
-        except Exception:
-            phases.close()
-            raise
+        finally:
+            phases.close()  # it lets go of nothing but its place in the module
     if not (differentiable or maker.inference):
-        phases.close()
         raise CompileError(f"{type(module).__name__}: its output does not depend on its input or parameters")
     if maker.backend != "auto" or not parts:
-        return phases
-    slower = _slower(phases, lambda: made({}, ""), input)
-    phases.close()  # it has let go of nothing but its place in the module
+        return made(parts, note)
+    slower = _slower(module, lambda: made(parts, ""), lambda: made({}, ""), input)
     if not slower:
         return made(parts, note)
     for part in parts.values():
@@ -112,7 +116,7 @@ def _observed(module: nn.Module, input: Any, inference: bool, why_not: str) -> t
     def leave(part: nn.Module, args: tuple[Any, ...], result: Any) -> None:
         stack.pop()
 
-    names = {part: name for name, part in module.named_modules()}
+    names = {part: name for name, part in _own(module).named_modules()}
     hooks = [part.register_forward_pre_hook(enter, with_kwargs=True) for part in names]
     hooks += [part.register_forward_hook(leave) for part in names]
     try:
@@ -127,31 +131,35 @@ def _observed(module: nn.Module, input: Any, inference: bool, why_not: str) -> t
     return shapes, [(names[part], part, part in outer) for part in dict.fromkeys(calls)]
 
 
-def _slower(phases: Phases, stock: Callable[[], MixedPhases], input: Any) -> str:
-    """Returns what says that PyTorch alone takes less time than ``phases``; empty where it does not."""
-    module: nn.Module = phases.module  # type: ignore[attr-defined]
+def _own(module: nn.Module) -> nn.Module:
+    """Returns the net itself."""
+    return module.module if isinstance(module, SeveralInputs) else module
+
+
+def _slower(module: nn.Module, ours: Opened, stock: Opened, input: Any) -> str:
+    """Returns what says that PyTorch alone takes less time than the engine; empty if it does not."""
     with state_kept(module), _gradients_kept(module):
-        ours = _seconds(phases, input)
-        if isinstance(phases, MixedPhases):
-            phases.close()  # two cannot stand in for the same layers
-        with stock() as alone:
-            theirs = _seconds(alone, input)
-    if theirs >= ours * _WORTH:
+        of_ours, alone = _times((ours, stock), input)
+    if alone >= of_ours * _WORTH:
         return ""
-    return f"PyTorch alone runs it, in {theirs / ours:.2f} of the time of the engine's layers and PyTorch"
+    return f"PyTorch alone runs it, in {alone / of_ours:.2f} of the time of the engine's layers and PyTorch"
 
 
-def _seconds(phases: Any, input: Any) -> float:
-    """Returns the time of a pass."""
-    best = float("inf")
-    for number in range(_TIMED_PASSES + 1):
-        started = time.perf_counter()
-        output = phases.updateOutput(input)
-        if phases.trains:
-            phases.updateGradInput(input, output)
-            phases.accGradParameters(input, output)
-        if number:
-            best = min(best, time.perf_counter() - started)
+def _times(both: Sequence[Opened], input: Any) -> list[float]:
+    """Returns the least time of a pass of each, in turns: one at a time may stand in for a net's layers."""
+    best = [float("inf")] * len(both)
+    began = time.perf_counter()
+    for number in range(_PASSES):
+        if number >= _FEWEST_PASSES and time.perf_counter() - began > _SECONDS:
+            break
+        for place, opened in enumerate(both):
+            with opened() as phases:
+                started = time.perf_counter()
+                output = phases.updateOutput(input)
+                if phases.trains:
+                    phases.updateGradInput(input, output)
+                    phases.accGradParameters(input, output)
+                best[place] = min(best[place], time.perf_counter() - started)
     return best
 
 

@@ -194,16 +194,26 @@ def test_benchmark_runs_nets_of_today(folder: Path, words: tuple[str, ...], shap
     assert compared.returncode == 0, compared.stderr
 
 
+@pytest.mark.parametrize("backend", ["mm", "auto"])
+def test_the_engine_runs_what_it_has_layers_for(folder: Path, backend: str) -> None:
+    sizes = ("--input-size", "ids:2x8", "mask:2x8")
+    done = benchmark(folder, "--net", "own_nets.py:Bert", *sizes, "--backend", backend, "--json", "r.json")
+    assert done.returncode == 0, done.stderr
+    engine = json.loads((folder / "r.json").read_text())["backend"]["engine"]
+    ran = {layer["name"]: set(layer["algorithms"].values()) for layer in engine["layers"]}
+    assert ran["norm"] == ran["encoder.layers.0.self_attn"] == {"stock"}
+    alone = engine["note"].startswith("PyTorch alone runs it, in ")
+    assert (ran["encoder.layers.1.linear1"] == {"stock"}) == alone
+    assert alone or engine["note"].endswith("joins the engine's layers: it takes several inputs")
+    assert f"note: {engine['note']}" in done.stderr and (backend == "auto" or not alone)
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (
             ("own_nets.py:Bert", "--input-size", "ids:2x8", "masks:2x8"),
             "own_nets.py:Bert fails on an input of ids 2x8, masks 2x8: ",
-        ),
-        (
-            ("own_nets.py:Bert", "--input-size", "ids:2x8", "--backend", "auto"),
-            "option --backend auto: auto runs nets of one input, and this one takes several",
         ),
         (
             ("alexnet", "--input-size", "ids:2x8"),

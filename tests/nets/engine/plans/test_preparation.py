@@ -217,8 +217,8 @@ def test_what_does_not_run_is_refused() -> None:
 
 @pytest.mark.parametrize("faster", ["the engine", "PyTorch"])
 def test_auto_takes_what_is_faster_and_says_so(faster: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    times = iter([1.0, 2.0] if faster == "the engine" else [2.0, 1.0])
-    monkeypatch.setattr("convnet_benchmarks.nets.engine.preparation._seconds", lambda *_: next(times))
+    times = [1.0, 2.0] if faster == "the engine" else [2.0, 1.0]
+    monkeypatch.setattr("convnet_benchmarks.nets.engine.preparation._times", lambda *_: times)
     phases = check(*NETS["a dict of ids and mask"], "auto")
     stock = all(found == {"stock"} for found in algorithms(phases).values())
     assert stock == (faster == "PyTorch")
@@ -228,11 +228,22 @@ def test_auto_takes_what_is_faster_and_says_so(faster: str, monkeypatch: pytest.
 
 @pytest.mark.parametrize("faster", ["the engine", "PyTorch"])
 def test_auto_weighs_plans_with_layers_of_pytorchs(faster: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    times = iter([1.0, 2.0] if faster == "the engine" else [2.0, 1.0])
-    monkeypatch.setattr("convnet_benchmarks.nets.engine.preparation._seconds", lambda *_: next(times))
+    times = [1.0, 2.0] if faster == "the engine" else [2.0, 1.0]
+    monkeypatch.setattr("convnet_benchmarks.nets.engine.preparation._times", lambda *_: times)
     module = nn.Sequential(nn.Conv2d(3, 4, 1), nn.GELU(), nn.Conv2d(4, 2, 1))
     phases = check(module, torch.rand(2, 3, 8, 8), "auto")
     assert isinstance(phases, EnginePhases) == (faster == "the engine")
+
+
+def test_timing_leaves_no_trace() -> None:
+    module, input = Detector().double(), in_double(NETS["images and numbers"][1])
+    module.boxes.weight.grad = before = torch.ones_like(module.boxes.weight)
+    buffers, state = [buffer.clone() for buffer in module.buffers()], torch.get_rng_state()
+    with prepare(module, input, backend="auto"):
+        assert module.boxes.weight.grad is before and before.eq(1).all()
+        assert module.numbers.weight.grad is None and torch.equal(torch.get_rng_state(), state)
+        for buffer, kept in zip(module.buffers(), buffers, strict=True):
+            assert torch.equal(buffer, kept)
 
 
 def test_inference_of_several_inputs() -> None:
@@ -248,11 +259,11 @@ def test_inference_of_several_inputs() -> None:
 
 
 def test_the_mode_is_fixed() -> None:
-    module = Branches()
-    with prepare(module, torch.rand(3, 6), backend="mm") as phases:
+    module, input = Branches().double(), torch.rand(3, 6).double()
+    with prepare(module, input, backend="mm") as phases:
         module.eval()
         with pytest.raises(RuntimeError, match="compile it again"):
-            phases.updateOutput(torch.rand(3, 6))
+            phases.updateOutput(input)
 
 
 class Random(nn.Module):
