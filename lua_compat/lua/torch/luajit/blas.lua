@@ -43,6 +43,32 @@ local FEWEST = 2 ^ 9
 local function is_enough(work) return work > FEWEST or few.LIMIT == 0 end
 blas.is_enough = is_enough
 
+local function whole() return ffi.new('int64_t[1]') end
+local m, n, k, lda, ldb, ldc = whole(), whole(), whole(), whole(), whole(), whole()
+
+-- Whether one thread computes so many multiplications.
+local function is_for_one_thread(work) return work <= MOST_ALONE or library.computes_alone() end
+
+-- The routine for a product of matrices, of which the second is seen so, of so many multiplications.
+local function gemm_for(routine, b_kind, work)
+   return routine.gemm_alone and (routine.is_double or b_kind == 'n') and is_for_one_thread(work) and routine.gemm_alone
+      or routine.gemm
+end
+
+-- (c, beta, alpha, a, b, rows, inner, columns): c = beta * c + alpha * a * b, of matrices at pointers, whose rows lie
+-- one after the other: c is rows x columns, a rows x inner and b inner x columns, or where its kind is 't' the
+-- transpose.
+local function multiplying(routine, a_kind, b_kind)
+   return function(c, beta, alpha, a, b, rows, inner, columns)
+      -- row by row is column by column of the transposed product
+      m[0], n[0], k[0], ldc[0] = columns, rows, inner, columns
+      lda[0], ldb[0] = b_kind == 'n' and columns or inner, a_kind == 'n' and inner or rows
+      routine.alpha[0], routine.beta[0] = alpha, beta
+      gemm_for(routine, b_kind, rows * inner * columns)(b_kind, a_kind, m, n, k, routine.alpha, b, lda, a, ldb,
+         routine.beta, c, ldc)
+   end
+end
+
 local routines -- by the name of the type, found when the first product is made
 -- What addresses of factors and of results of floats must be multiples of: others give other bits. Such matrices are
 -- copied, as kernels/alignment.py does.
@@ -63,14 +89,14 @@ local function find()
             result = ffi.new(ctype .. '[1]'), gemm_alone = library.product(letter .. 'gemm', GEMM, ctype),
             gemv_alone = library.product(letter .. 'gemv', GEMV, ctype), is_double = letter == 'd',
             batch = library.routine(letter .. 'gemm_batch_', GEMM_BATCH, ctype) }
+         local routine = found[name]
+         routine.multiply, routine.multiply_transposed = multiplying(routine, 'n', 'n'), multiplying(routine, 'n', 't')
+         routine.transpose_and_multiply = multiplying(routine, 't', 'n')
       end
    end
    routines = found
 end
 templates.on_first_use(find)
-
-local function whole() return ffi.new('int64_t[1]') end
-local m, n, k, lda, ldb, ldc = whole(), whole(), whole(), whole(), whole(), whole()
 
 -- How the routine, for which columns lie one after the other, sees the transposed matrix: 'n' or 't', and the step to
 -- the next column; nil where elements lie apart in both directions.
@@ -100,22 +126,9 @@ local function begin_with(r, t)
    return not may_overlap(r, t) and few.copy(r, t, count(r))
 end
 
--- Whether one thread computes so many multiplications.
-local function is_for_one_thread(work) return work <= MOST_ALONE or library.computes_alone() end
-
 -- The routine for the product of a matrix of so many elements and a vector: numpy's takes them from any address.
 local function gemv_alone(routine, elements)
    return routine.gemv_alone and is_for_one_thread(elements) and routine.gemv_alone
-end
-
--- s = beta * s + alpha * the product, by `gemv`, of a matrix, of which rows lie `row` and columns `column` apart, and a
--- vector.
-local function matrix_vector(routine, gemv, s, s_step, beta, alpha, p, rows, row, columns, column, x, x_step)
-   local by_columns = row == 1 and column >= rows
-   if by_columns then m[0], n[0], lda[0] = rows, columns, column else m[0], n[0], lda[0] = columns, rows, row end
-   ldb[0], ldc[0] = x_step, s_step
-   routine.alpha[0], routine.beta[0] = alpha, beta
-   gemv(by_columns and 'n' or 't', m, n, routine.alpha, p, lda, x, ldb, routine.beta, s, ldc)
 end
 
 -- The n numbers at s, s_step apart, become zeros: some versions of numpy's routine multiply a NaN by zero.
@@ -127,20 +140,8 @@ local function clear(T, s, s_step, n_numbers)
    end
 end
 
--- The same of two matrices, as BLAS sees them
-local function matrix_matrix(routine, s, s_row, beta, alpha, p, a_kind, a_step, q, b_kind, b_step, rows, inner, columns)
-   -- row by row is column by column of the transposed product
-   m[0], n[0], k[0], lda[0], ldb[0], ldc[0] = columns, rows, inner, b_step, a_step, s_row
-   routine.alpha[0], routine.beta[0] = alpha, beta
-   local gemm = routine.gemm
-   if routine.gemm_alone and (routine.is_double or b_kind == 'n') and is_for_one_thread(rows * inner * columns) then
-      gemm = routine.gemm_alone
-   end
-   gemm(b_kind, a_kind, m, n, k, routine.alpha, q, lda, p, ldb, routine.beta, s, ldc)
-end
-
--- The routines for rows of numbers of a type that lie in memory anywhere, at pointers of any type; nil where there are
--- none.
+-- The routines for rows of numbers of a type that lie in memory anywhere, at pointers of any type, and the products of
+-- `multiplying`; nil where there are none.
 function blas.of_rows(T)
    if not blas.enabled or not T.real or not library.counts_threads() then
       return no 'no BLAS for the type, or several threads'
@@ -150,17 +151,17 @@ function blas.of_rows(T)
    return routine and routine.axpy and routine.copy and routine.scal and routine
 end
 
--- (routine, c, c_row, beta, alpha, a, a_kind, a_row, b, b_kind, b_row, rows, inner, columns): c, rows x columns, of
--- which rows lie c_row apart, = beta * c + alpha * a * b; a_kind: 'n', a is rows x inner, or 't', it is the transpose;
--- its own rows lie a_row apart; b alike.
-blas.multiply = matrix_matrix
-
--- y (of `rows` numbers) = y + alpha * the sums of the rows of a matrix, as matrix_vector sees it; ones: as many as it
--- has columns.
-function blas.add_sums(routine, y, alpha, p, rows, row, columns, column, ones)
-   local gemv = gemv_alone(routine, rows * columns) or routine.gemv
-   matrix_vector(routine, gemv, y, 1, 1, alpha, p, rows, row, columns, column, ones, 1)
+-- y = y + alpha * the sums of the rows of a matrix, of which these lie one after the other, or of its columns; ones: as
+-- many as are added up.
+local function add_sums(kind)
+   return function(routine, y, alpha, p, rows, columns, ones)
+      m[0], n[0], lda[0], ldb[0], ldc[0] = columns, rows, columns, 1, 1
+      routine.alpha[0], routine.beta[0] = alpha, 1
+      local gemv = gemv_alone(routine, rows * columns) or routine.gemv
+      gemv(kind, m, n, routine.alpha, p, lda, ones, ldb, routine.beta, y, ldc)
+   end
 end
+blas.add_rows, blas.add_columns = add_sums 't', add_sums 'n'
 
 -- The n numbers at y, y_step apart, become those at x.
 function blas.copy(routine, n_numbers, x, x_step, y, y_step)
@@ -356,12 +357,22 @@ function blas.product(r, beta, t, alpha, a, b)
       if beta ~= 0 then ffi.copy(s, target, bytes) end
    end
    if alone and beta == 0 then clear(T, s, times_vector and r[2] or r[4], rows * columns) end
-   if times_vector then
-      matrix_vector(routine, alone or routine.gemv, s, r[2], beta, alpha, p, rows, a[2], inner, a[4], q, b[2])
-   elseif from_row then
-      matrix_vector(routine, alone or routine.gemv, s, r[4], beta, alpha, q, columns, column, inner, b[2], p, a[4])
+   routine.alpha[0], routine.beta[0] = alpha, beta
+   if of_vector then
+      -- of a matrix, of which rows lie `row` and columns `column` apart, and a vector x
+      local matrix, length, row, width, x, x_step, s_step = p, rows, a[2], inner, q, b[2], r[2]
+      column = a[4]
+      if from_row then
+         matrix, length, row, width, column, x, x_step, s_step = q, columns, b[4], inner, b[2], p, a[4], r[4]
+      end
+      local by_columns = row == 1 and column >= length
+      m[0], n[0], lda[0], ldb[0], ldc[0] = by_columns and length or width, by_columns and width or length,
+         by_columns and column or row, x_step, s_step
+      local gemv = alone or routine.gemv
+      gemv(by_columns and 'n' or 't', m, n, routine.alpha, matrix, lda, x, ldb, routine.beta, s, ldc)
    else
-      matrix_matrix(routine, s, r[2], beta, alpha, p, a_kind, a_step, q, b_kind, b_step, rows, inner, columns)
+      m[0], n[0], k[0], lda[0], ldb[0], ldc[0] = columns, rows, inner, b_step, a_step, r[2]
+      gemm_for(routine, b_kind, work)(b_kind, a_kind, m, n, k, routine.alpha, q, lda, p, ldb, routine.beta, s, ldc)
    end
    if in_rows then
       for i = 0, rows - 1 do ffi.copy(target + i * r[2], s + i * r[2], columns * T.size) end

@@ -103,8 +103,7 @@ local function forward_some(g, first, n, out, x, weight, bias, place)
    local target = out + first * outputs * g.windows * size
    local result = n == 1 and target or room('spread', outputs * row * size)
    if bias then windows.begin(g, result, outputs, row, bias, outputs) end
-   blas.multiply(g.routine, result, row, bias and 1 or 0, 1, weight, 'n', length, columns, 'n', row, outputs, length,
-      row)
+   g.routine.multiply(result, bias and 1 or 0, 1, weight, columns, outputs, length, row)
    if n > 1 then windows.part(g, result, target, outputs, n) end
 end
 
@@ -115,13 +114,12 @@ local function forward(g, out, x, weight, bias, layer)
       if bias then
          for i = 0, g.images - 1 do ffi.copy(out + i * outputs * size, bias, outputs * size) end
       end
-      blas.multiply(routine, out, outputs, bias and 1 or 0, 1, x, 'n', length, weight, 't', length, g.images, length,
-         outputs)
+      routine.multiply_transposed(out, bias and 1 or 0, 1, x, weight, g.images, length, outputs)
    elseif g.pointwise then
       if bias then windows.begin(g, out, g.images * outputs, pixels, bias, outputs) end
       for i = 0, g.images - 1 do
-         blas.multiply(routine, out + i * outputs * pixels * size, pixels, bias and 1 or 0, 1, weight, 'n', length,
-            x + i * length * pixels * size, 'n', pixels, outputs, length, pixels)
+         routine.multiply(out + i * outputs * pixels * size, bias and 1 or 0, 1, weight, x + i * length * pixels * size,
+            outputs, length, pixels)
       end
    else
       local place = layer and kept.begin(layer, g, x)
@@ -134,7 +132,7 @@ local function backward_some(g, first, n, image, gradient, weight, start)
    local size, run, length, outputs = g.size, g.run, g.length, g.outputs
    local spread = windows.spread(g, gradient + first * outputs * g.windows * size, outputs, n)
    local columns = room('columns', length * n * run * size)
-   blas.multiply(g.routine, columns, n * run, 0, 1, weight, 't', length, spread, 'n', n * run, length, outputs, n * run)
+   g.routine.transpose_and_multiply(columns, 0, 1, weight, spread, length, outputs, n * run)
    windows.fold(g, g.routine, columns, image + first * g.planes * g.pixels * size, n, start)
 end
 
@@ -146,12 +144,11 @@ local function backward(g, image, gradient, weight, start)
       windows.begin(g, image, g.images * g.planes, g.pixels, start, g.planes)
    end
    if g.covers then
-      blas.multiply(routine, image, length, beta, 1, gradient, 'n', outputs, weight, 'n', length, g.images, outputs,
-         length)
+      routine.multiply(image, beta, 1, gradient, weight, g.images, outputs, length)
    elseif g.pointwise then
       for i = 0, g.images - 1 do
-         blas.multiply(routine, image + i * length * pixels * size, pixels, beta, 1, weight, 't', length,
-            gradient + i * outputs * pixels * size, 'n', pixels, length, outputs, pixels)
+         routine.transpose_and_multiply(image + i * length * pixels * size, beta, 1, weight,
+            gradient + i * outputs * pixels * size, length, outputs, pixels)
       end
    else
       in_turn(backward_some, g, g.run, image, gradient, weight, start)
@@ -162,19 +159,18 @@ local function accumulate_some(g, first, n, grad_weight, x, gradient, scale, pla
    local row, length, outputs = n * g.windows, g.length, g.outputs
    local mixed = windows.mixed(g, gradient + first * outputs * g.windows * g.size, outputs, n)
    local columns = unfold(g, x, first, n, place)
-   blas.multiply(g.routine, grad_weight, length, 1, scale, mixed, 'n', row, columns, 't', row, outputs, row, length)
+   g.routine.multiply_transposed(grad_weight, 1, scale, mixed, columns, outputs, row, length)
 end
 
 -- Adds scale times the weight's gradient, of images x and results' gradients. layer: whose windows may be kept, or nil
 local function accumulate(g, grad_weight, x, gradient, scale, layer)
    local size, length, pixels, outputs = g.size, g.length, g.windows, g.outputs
    if g.covers then
-      blas.multiply(g.routine, grad_weight, length, 1, scale, gradient, 't', outputs, x, 'n', length, outputs, g.images,
-         length)
+      g.routine.transpose_and_multiply(grad_weight, 1, scale, gradient, x, outputs, g.images, length)
    elseif g.pointwise then
       for i = 0, g.images - 1 do
-         blas.multiply(g.routine, grad_weight, length, 1, scale, gradient + i * outputs * pixels * size, 'n', pixels,
-            x + i * length * pixels * size, 't', pixels, outputs, pixels, length)
+         g.routine.multiply_transposed(grad_weight, 1, scale, gradient + i * outputs * pixels * size,
+            x + i * length * pixels * size, outputs, pixels, length)
       end
    else
       local place = layer and kept.find(layer, g, x)
@@ -186,8 +182,7 @@ end
 local function accumulate_bias(g, grad_bias, gradient, scale, planes, pixels)
    local of_ones = rooms.ones(g.T, pixels)
    for i = 0, g.images - 1 do
-      blas.add_sums(g.routine, grad_bias, scale, gradient + i * planes * pixels * g.size, planes, pixels, pixels, 1,
-         of_ones)
+      blas.add_rows(g.routine, grad_bias, scale, gradient + i * planes * pixels * g.size, planes, pixels, of_ones)
    end
 end
 

@@ -66,9 +66,8 @@ function luajit.temporal_convolution(out, x, weight, bias, span, step)
       local from, bytes = bytes_at(bias), outputs * T.size
       for k = 0, n - 1 do copy(p + k * bytes, from, bytes) end
    end
-   blas.multiply(routine, p, outputs, bias and 1 or 0, 1, rows_of(x, windows, span, step), 'n', length,
-      bytes_at(weight), 't', length,
-      n, length, outputs)
+   routine.multiply_transposed(p, bias and 1 or 0, 1, rows_of(x, windows, span, step), bytes_at(weight), n, length,
+      outputs)
    return true
 end
 
@@ -86,8 +85,7 @@ function luajit.temporal_convolution_grad_input(grad, x, grad_output, weight, _,
    local p = bytes_at(grad)
    local whole = are_rows(windows, span, step, frames)
    local rows = whole and p or room('columns', n * length * size)
-   blas.multiply(routine, rows, length, 0, 1, bytes_at(grad_output), 'n', outputs, bytes_at(weight), 'n', length, n,
-      outputs, length)
+   routine.multiply(rows, 0, 1, bytes_at(grad_output), bytes_at(weight), n, outputs, length)
    if whole then return true end
    fill(p, sequences * frames * features * size)
    local bytes, hop = length * size, step * features * size
@@ -111,11 +109,10 @@ function luajit.temporal_convolution_grad_parameters(grad_weight, grad_bias, x, 
       return false
    end
    local n, gradient = sizes(x) * windows, bytes_at(grad_output)
-   blas.multiply(routine, bytes_at(grad_weight), length, 1, scale, gradient, 't', outputs,
-      rows_of(x, windows, span, step), 'n', length,
-      outputs, n, length)
+   routine.transpose_and_multiply(bytes_at(grad_weight), 1, scale, gradient, rows_of(x, windows, span, step), outputs,
+      n, length)
    if grad_bias then
-      blas.add_sums(routine, bytes_at(grad_bias), scale, gradient, outputs, 1, n, outputs, rooms.ones(T, n))
+      blas.add_columns(routine, bytes_at(grad_bias), scale, gradient, n, outputs, rooms.ones(T, n))
    end
    return true
 end

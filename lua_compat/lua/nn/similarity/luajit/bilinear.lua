@@ -39,7 +39,7 @@ end
 local function weighted(routine, weight, b)
    local rows, n, second = b[1], weight[1] * weight[3], weight[5]
    local u = room('weighted', rows * n * weight.T.size)
-   blas.multiply(routine, u, n, 0, 1, bytes_at(b), 'n', second, bytes_at(weight), 't', second, rows, second, n)
+   routine.multiply_transposed(u, 0, 1, bytes_at(b), bytes_at(weight), rows, second, n)
    return (ffi.cast(weight.T.pointer, u))
 end
 
@@ -99,8 +99,7 @@ function luajit.bilinear_grad_inputs(grad_a, grad_b, a, b, grad_output, weight)
       end
    end
    local n = outputs * first
-   blas.multiply(routine, bytes_at(grad_b), second, 0, 1, spread(a, grad_output), 'n', n, bytes_at(weight), 'n', second,
-      rows, n, second)
+   routine.multiply(bytes_at(grad_b), 0, 1, spread(a, grad_output), bytes_at(weight), rows, n, second)
    return true
 end
 
@@ -114,11 +113,9 @@ function luajit.bilinear_grad_parameters(grad_weight, grad_bias, a, b, grad_outp
       return false
    end
    local n = outputs * a[3]
-   blas.multiply(routine, bytes_at(grad_weight), second, 1, 1, spread(a, grad_output), 't', n, bytes_at(b), 'n', second,
-      n, rows, second)
+   routine.transpose_and_multiply(bytes_at(grad_weight), 1, 1, spread(a, grad_output), bytes_at(b), n, rows, second)
    if grad_bias then
-      blas.add_sums(routine, bytes_at(grad_bias), scale, bytes_at(grad_output), outputs, 1, rows, outputs,
-         rooms.ones(T, rows))
+      blas.add_columns(routine, bytes_at(grad_bias), scale, bytes_at(grad_output), rows, outputs, rooms.ones(T, rows))
    end
    return true
 end

@@ -45,7 +45,7 @@ local function begin(x, weight)
    local inputs = { p = p, rows = rows, lengths = lengths('of_rows', p, rows, n), step = outputs }
    local others = { p = w, rows = outputs, lengths = lengths('of_weight', w, outputs, n), step = 1 }
    local cosines = room('cosines', rows * outputs)
-   blas.multiply(routine, cosines, outputs, 0, 1, p, 'n', n, w, 't', n, rows, n, outputs)
+   routine.multiply_transposed(cosines, 0, 1, p, w, rows, n, outputs)
    for i = 0, rows - 1 do
       for j = 0, outputs - 1 do
          local k = i * outputs + j
@@ -76,7 +76,7 @@ local function gradients(t, sums, y, z, g, factor)
       end
       along[i] = -sum / (y.lengths[i] * y.lengths[i])
    end
-   blas.multiply(t.routine, sums, n, 0, 1, slopes, 'n', z.rows, z.p, 'n', n, y.rows, z.rows, n)
+   t.routine.multiply(sums, 0, 1, slopes, z.p, y.rows, z.rows, n)
    for i = 0, y.rows - 1 do
       local a, b = 1 / y.lengths[i], along[i]
       for k = i * n, (i + 1) * n - 1 do sums[k] = a * sums[k] + b * y.p[k] end

@@ -104,8 +104,7 @@ local function enlarge(kind, g, out, x)
    for k, axis in ipairs(g.axes) do
       local n, size = axis.n * axis.rest, axis.size * axis.rest
       local to = k == #g.axes and bytes_at(out) or room('enlarged' .. k, axis.rows * size * T.size)
-      blas.multiply(routine, to, size, 0, 1, from, 'n', n, matrix(kind, T, axis.n, axis.size, axis.rest), 't', n,
-         axis.rows, n, size)
+      routine.multiply_transposed(to, 0, 1, from, matrix(kind, T, axis.n, axis.size, axis.rest), axis.rows, n, size)
       from = to
    end
    return true
@@ -123,8 +122,7 @@ local function enlarge_gradient(kind, g, gradient, x, grad_output)
       local axis = g.axes[k]
       local n, size = axis.n * axis.rest, axis.size * axis.rest
       local to = k == 1 and bytes_at(gradient) or room('reduced' .. k, axis.rows * n * T.size)
-      blas.multiply(routine, to, n, 0, 1, from, 'n', size, matrix(kind, T, axis.n, axis.size, axis.rest), 'n', n,
-         axis.rows, size, n)
+      routine.multiply(to, 0, 1, from, matrix(kind, T, axis.n, axis.size, axis.rest), axis.rows, size, n)
       from = to
    end
    return true
