@@ -16,7 +16,7 @@ GLUON = "MXNet gluon model zoo"
 
 @dataclass(frozen=True)
 class Input:
-    """One of several inputs of a net, under the name that its forward has for it.
+    """One of several inputs of a net, under the name that its forward has for it, or '' for its place.
 
     ``shape``: of the whole input, samples first. ``kind``: a number format, or how many different whole
     numbers there are (0 and up), as text; '' for what the net takes.
@@ -27,7 +27,7 @@ class Input:
     kind: str = ""
 
     def __str__(self) -> str:
-        return f"{self.name} {'x'.join(map(str, self.shape))}"
+        return f"{self.name} {'x'.join(map(str, self.shape))}".strip()
 
     def of(self, samples: int) -> "Input":
         """Returns the input of so many samples."""

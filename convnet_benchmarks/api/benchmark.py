@@ -1,12 +1,15 @@
 """Measures a module of the caller's."""
 
 import copy
+import os
+import runpy
 import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks import environment
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
     Given = OneInput | Sequence[Tensor] | Mapping[str, OneInput]
 
 _SEED = 1
+_running_again = False  # the script of the process that asked for new ones
 _ACCEPTED = (
     "accepted: a tensor, or sizes such as (64, 3, 224, 224); of several inputs a tuple of tensors, "
     "or a dict of tensors or sizes"
@@ -88,6 +92,11 @@ def benchmark(
     """
     import torch
 
+    if _running_again:
+        raise UserError(
+            "benchmark: processes: each runs the script again for its classes; "
+            'put what it does below if __name__ == "__main__":'
+        )
     if not isinstance(module, torch.nn.Module):
         raise UserError(
             f"benchmark: the first argument is {an(type(module).__name__)}; accepted: a torch.nn.Module"
@@ -151,9 +160,7 @@ def _samples(batch_sizes: Sequence[int] | None) -> list[int | None]:
         return [None]
     given = list(batch_sizes) if isinstance(batch_sizes, (list, tuple, range)) else []
     if not given or not all(is_whole(size) for size in given):
-        raise UserError(
-            f"benchmark: batch_sizes is {batch_sizes!r}; accepted: a list of whole numbers from 1"
-        )
+        raise UserError(f"benchmark: batch_sizes is {batch_sizes!r}; accepted: whole numbers, as [1, 8]")
     return list(given)
 
 
@@ -245,7 +252,10 @@ def _measured(module: "nn.Module", batch: Any, how: _How, processes: int) -> dic
             torch.save((module, batch), file)
         except Exception as error:  # whatever the pickling of the author's class raises
             raise UserError(f"benchmark: processes={processes}: {described(error)}") from None
-        request = {"file": str(file), "path": sys.path, "how": asdict(how)}
+        script = getattr(sys.modules["__main__"], "__file__", None)
+        of_script = any(type(one).__module__ == "__main__" for one in module.modules())
+        main = os.path.abspath(script) if script and of_script else ""
+        request = {"file": str(file), "path": sys.path, "main": main, "how": asdict(how)}
         for _ in range(processes):
             new = call(f"{__name__}:measure_file", request)
             record = merged(record, new) if record else new
@@ -256,7 +266,14 @@ def measure_file(request: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the record of the module in the file of a ``request`` of another process."""
     import torch
 
+    global _running_again
     sys.path[:] = [*sys.path, *(one for one in request["path"] if one not in sys.path)]
+    if request["main"]:
+        _running_again = True
+        main = ModuleType("__main__")
+        vars(main).update(runpy.run_path(request["main"], run_name="__mp_main__"))
+        sys.modules["__main__"] = main
+        _running_again = False
     try:
         module, batch = torch.load(request["file"], weights_only=False)
     except (AttributeError, ImportError) as error:
@@ -312,8 +329,6 @@ def _figures(module: "nn.Module", batch: Any, how: _How, begin: float) -> dict[s
 
 
 def _inputs(batch: Any) -> tuple[Input, ...]:
-    """Returns several inputs as a point describes them; those of a tuple are named by their places."""
-    named = batch.items() if isinstance(batch, dict) else enumerate(batch)
-    return tuple(
-        Input(str(name), tuple(one.shape), str(one.dtype).removeprefix("torch.")) for name, one in named
-    )
+    """Returns several inputs as a point describes them; those of a tuple have no names."""
+    named = batch.items() if isinstance(batch, dict) else (("", one) for one in batch)
+    return tuple(Input(name, tuple(one.shape), str(one.dtype).removeprefix("torch.")) for name, one in named)

@@ -12,7 +12,8 @@ from torch import nn
 
 import convnet_benchmarks as cb
 from convnet_benchmarks.errors import UserError
-from tests.helpers import made_results
+from convnet_benchmarks.nets.phases import PHASES
+from tests.helpers import made_results, own_nets
 from tests.helpers.commands import run_python
 from tests.helpers.places import ROOT
 
@@ -73,6 +74,102 @@ def test_what_cannot_be_measured_is_one_clear_line(
     with pytest.raises(UserError) as raised:
         cb.benchmark(*arguments, **options)
     assert message in str(raised.value) and "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"dtype": "int3"}, "unknown number format 'int3'; accepted: float32, "),
+        ({"device": "gpu"}, "device 'gpu': accepted: cpu, cuda, cuda:0 and so on"),
+        ({"threads": 0}, "threads is 0; accepted: a whole number from 1 up"),
+        ({"processes": "2"}, "processes is '2'; accepted: a whole number from 1 up"),
+        ({"batch_sizes": 3}, "batch_sizes is 3; accepted: whole numbers, as [1, 8]"),
+        ({"batch_sizes": [1, 0]}, "batch_sizes is [1, 0]; accepted: whole numbers, as [1, 8]"),
+        ({"label": 5}, "label is 5; accepted: a text"),
+        ({"input": {"x": torch.zeros(2, 3), "y": (2, 3)}}, "input has tensors and sizes"),
+        ({"input": [torch.zeros(2, 3), "x"]}, "input is [a tensor, 'x']; accepted: a tensor, or sizes"),
+        ({"input": {}}, "input is {}; accepted: a tensor, or sizes"),
+        ({"input": {"z": torch.zeros(2, 3)}}, "fails on an input of z 2x3: "),
+    ],
+)
+def test_how_it_cannot_be_measured_is_one_clear_line(options: dict[str, Any], message: str) -> None:
+    given = {"input": (1, 3, 8, 8), **options}
+    with pytest.raises(UserError) as raised:
+        cb.benchmark(small(), **given)
+    assert message in str(raised.value) and "\n" not in str(raised.value)
+
+
+def test_each_batch_size_is_measured_with_what_it_is_measured_with() -> None:
+    before = torch.get_num_threads()
+    options: dict[str, Any] = {"dtype": torch.float64, "device": "cpu", "threads": 1, "label": "try"}
+    for module, input, shapes in (
+        (own_nets.Bert(), {"ids": (2, 8), "mask": (2, 8)}, ["ids 1x8, mask 1x8", "ids 3x8, mask 3x8"]),
+        (own_nets.Detector(), torch.randn(2, 3, 16, 16), ["1x3x16x16", "3x3x16x16"]),
+        (
+            own_nets.Branches(),
+            (torch.randn(2, 3, 8, 8), torch.randn(2, 6), torch.tensor([0, 6])),
+            ["1x3x8x8, 1x6, 1", "3x3x8x8, 3x6, 3"],
+        ),
+    ):
+        found = cb.benchmark(module, input, batch_sizes=[1, 3], seconds=0.03, **options)
+        assert list(dict.fromkeys(one.shape for one in found)) == shapes
+        assert {(one.dtype, one.threads, one.backend, one.label) for one in found} == {
+            ("float64", 1, "stock", "try")
+        }
+        assert all(one.time for one in found) and {one.batch for one in found} == {1, 3}
+    assert torch.get_num_threads() == before
+    assert all(parameter.dtype == torch.float32 for parameter in module.parameters())
+
+
+def test_several_inputs_train_and_their_unit_is_the_nets(tmp_path: Path) -> None:
+    ids, mask = torch.randint(50, (2, 8)), torch.ones(2, 8, dtype=torch.int64)
+    found = cb.benchmark(own_nets.Bert(), {"ids": ids, "mask": mask}, mode="training", seconds=0.03)
+    assert {one.unit for one in found if one.quantity == "throughput"} == {"sequences/s"}
+    assert {one.phase for one in found if one.quantity == "time"} == set(PHASES)
+    found.save(str(tmp_path / "p.jsonl"))
+    assert [vars(one) for one in cb.load(str(tmp_path / "p.jsonl"))] == [vars(one) for one in found]
+
+
+def test_new_processes_run_the_classes_of_a_script(tmp_path: Path) -> None:
+    script = """
+import convnet_benchmarks as cb
+from torch import nn
+
+class Net(nn.Module):
+    def forward(self, x):
+        return x + 1
+
+{guard}
+    found = cb.benchmark(Net(), (2, 3), processes=2, seconds=0.02)
+    print(len(found.records[0]["processes"]))
+"""
+    (tmp_path / "script.py").write_text(script.format(guard='if __name__ == "__main__":'))
+    done = run_python("script.py", cwd=tmp_path, fresh=True)
+    assert done.stdout == "2\n", done.stderr
+    (tmp_path / "unguarded.py").write_text(script.format(guard="if True:"))
+    done = run_python("unguarded.py", cwd=tmp_path, fresh=True)
+    assert done.returncode == 1 and 'put what it does below if __name__ == "__main__":' in done.stderr
+
+
+def test_a_class_that_another_process_cannot_import_is_said() -> None:
+    class Local(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x
+
+    with pytest.raises(UserError, match=r"processes=2: .*Local") as raised:
+        cb.benchmark(Local(), (2, 3), processes=2)
+    assert "\n" not in str(raised.value)
+
+
+def test_the_data_frame_has_a_column_for_each_condition(measured: Any) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = measured.to_pandas()
+    assert isinstance(frame, pandas.DataFrame)
+    wanted = {"backend", "dtype", "threads", "shape", "device", "phase", "unit", "commit", "label", "time"}
+    assert wanted <= set(frame.columns)
+    first = frame.iloc[0]
+    assert (first["backend"], first["dtype"], first["shape"]) == ("stock", "float32", "4x3x8x8")
+    assert first["threads"] == torch.get_num_threads() and first["phase"] == "inference"
 
 
 def test_results_are_kept_read_and_compared(measured: Any, tmp_path: Path) -> None:
