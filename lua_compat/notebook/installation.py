@@ -36,4 +36,5 @@ def install(options: Sequence[str], *, user: bool = False, prefix: str | None = 
                 KernelSpecManager().install_kernel_spec(folder, kernel_name=NAME, user=user, prefix=prefix)
             )
         except OSError as error:
-            raise CannotInstall(f"{error.filename}: {error.strerror}") from None
+            instead = "" if user else "; with --user it goes into your own folder"
+            raise CannotInstall(f"{error.filename}: {error.strerror}{instead}") from None

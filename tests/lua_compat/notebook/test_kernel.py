@@ -300,6 +300,7 @@ def test_classes_can_be_defined_again(front: Front) -> None:
         assert front.run(cell.format(number)).status == "ok"
         assert front.run("my.Thing():number()").value == str(number)
     assert front.run("torch.isTypeOf(my.Thing(), 'nn.Module')").value == "true"
+    assert "<class name>" in front.run("torch.class()").error["evalue"]
 
 
 def test_progress_bars_are_drawn_seldom(front: Front) -> None:

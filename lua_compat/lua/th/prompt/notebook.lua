@@ -4,13 +4,14 @@
 -- calls.
 local publish, ask, session = ...
 
+require 'itorch'
 local channel = require 'itorch.channel'
 local class = require 'torch.core.class'
 local completion = require 'th.prompt.completion'
 local help = require 'th.prompt.help'
 local lines = require 'th.prompt.lines'
 local pretty = require 'th.pretty'
-local results
+local results = require 'itorch.results'
 
 help.general = [[
 A cell is Lua code. The value of an expression is shown unless the cell ends with ';'.
@@ -24,13 +25,11 @@ A cell is Lua code. The value of an expression is shown unless the cell ends wit
 pretty.depth, pretty.as_env = 4, true
 io.stdout:setvbuf('line')
 channel.open(python.as_function(publish), session)
-require 'itorch'
-results = require 'itorch.results'
 
 -- A cell that defines a class can be run again.
 local new_class = torch.class
 function torch.class(name, ...)
-   class.forget(name)
+   if type(name) == 'string' then class.forget(name) end
    return new_class(name, ...)
 end
 
