@@ -13,7 +13,7 @@ mkdir -p .wheels
 rm -f .wheels/*.whl
 "${PYTHON:-python3}" -m pip download -q --only-binary=:all: --python-version "$version" --implementation cp \
     "${platforms[@]}" -c constraints.txt -d .wheels \
-    argparse-dataclass h5py lupa numpy platformdirs psutil rich pytest pytest-xdist hypothesis prompt_toolkit pillow
+    argparse-dataclass h5py lupa markdown-it-py numpy platformdirs psutil rich pytest pytest-xdist hypothesis prompt_toolkit pillow
 size=$(du -sm .wheels | cut -f1)
 echo "$(ls .wheels | wc -l) wheels, $size MiB in .wheels"
 if [ "$size" -gt 48 ]; then
