@@ -79,7 +79,8 @@ def _mixed(maker: PlanMaker, module: nn.Module, input: Any, why_not: str) -> Mix
         return MixedPhases(module, parts, seen, maker.empty_report(note), maker.inference)
 
     what = "joins the engine's layers" if parts else "runs it all"
-    note = f"PyTorch's autograd {what}: {why_not}"
+    reason = " ".join(why_not.partition("; use PyTorch's autograd")[0].split())
+    note = f"PyTorch's autograd {what}: {reason}"
     phases = made(parts, note)
     with state_kept(module):
         try:

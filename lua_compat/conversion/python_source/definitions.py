@@ -14,6 +14,7 @@ from typing import Any
 
 from torch import nn
 
+from lua_compat.conversion.errors import ConversionError
 from lua_compat.torch_modules.base import InPlace, Torch7Module, declared_fields, is_parameter
 
 _OURS = ("lua_compat", "convnet_benchmarks")
@@ -54,7 +55,9 @@ class Definitions:
                     self._add(module_name, used)
             self.texts.append(text)
         elif self._known[name] != module_name:
-            raise ValueError(f"two things are called {name}: of {self._known[name]} and of {module_name}")
+            raise ConversionError(
+                f"of {self._known[name]} and of {module_name}: two things of one name", name
+            )
 
     def _import(self, node: ast.Import | ast.ImportFrom, name: str) -> None:
         alias = next(each for each in node.names if (each.asname or each.name) == name)

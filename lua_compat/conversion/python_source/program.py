@@ -1,5 +1,6 @@
 """A net as a Python file that needs PyTorch alone, with its weights in a file next to it."""
 
+import bisect
 import itertools
 import os
 from collections.abc import Iterator
@@ -124,7 +125,7 @@ def _after(net: Block, state: dict[str, Tensor]) -> list[str]:
     most = max(found, key=lambda kind: sum(tensor.dtype == kind for tensor in state.values()), default=None)
     lines = [f"self.to({most})"] if most not in (None, torch.float32) or len(found) > 1 else []
     first: dict[int, str] = {}
-    parameters: dict[int, tuple[str, nn.Parameter]] = {}
+    tied = _Tied()
     shared: list[str] = []
     for place, node in _nodes(net):
         if any(place.startswith((f"{one}.", f"{one}[")) for one in shared):
@@ -145,7 +146,7 @@ def _after(net: Block, state: dict[str, Tensor]) -> list[str]:
             here = f"{place}.{name}"
             if parameter.dtype != most:
                 lines.append(f"{here}.data = {here}.data.to({parameter.dtype})")
-            lines += _tied(here, parameter, parameters)
+            lines += tied.lines(here, parameter)
             if not parameter.requires_grad:
                 lines.append(f"{here}.requires_grad_(False)")
     return lines
@@ -161,25 +162,32 @@ def _has_memory(module: nn.Module) -> bool:
     return not known or next(iter(module.state_dict()), None) is not None
 
 
-def _tied(here: str, parameter: nn.Parameter, seen: dict[int, tuple[str, nn.Parameter]]) -> list[str]:
-    """Returns the line that ties a parameter to one before it, of which it may show the memory otherwise."""
-    if id(parameter) in seen:
-        return [f"{here} = {seen[id(parameter)][0]}"]
-    tied = []
-    for place, other in seen.values():
-        if parameter.untyped_storage()._cdata != other.untyped_storage()._cdata:
-            continue
+class _Tied:
+    """The parameters of a net by their memory, of which one may show another's in its own way."""
+
+    def __init__(self) -> None:
+        self._places: dict[int, str] = {}
+        self._spans: dict[int, list[tuple[int, int, str, nn.Parameter]]] = {}  # by storage, in order
+
+    def lines(self, here: str, parameter: nn.Parameter) -> list[str]:
+        """Returns the line that ties a parameter to one that was asked about before, if any."""
+        if id(parameter) in self._places:
+            return [f"{here} = {self._places[id(parameter)]}"]
+        self._places[id(parameter)] = here
+        if not parameter.numel():
+            return []
         first, last = _span(parameter)
-        begin, end = _span(other)
-        if last <= begin or end <= first:
-            continue
-        if not other.is_contiguous() or first < begin or last > end:
-            raise ConversionError("it shares a part of its memory with another parameter", here)
-        size, stride = tuple(parameter.shape), parameter.stride()
-        tied = [f"{here}.data = {place}.data.as_strided({size}, {stride}, {first - begin})"]
-        break
-    seen[id(parameter)] = here, parameter
-    return tied
+        spans = self._spans.setdefault(parameter.untyped_storage()._cdata, [])
+        place = bisect.bisect_right(spans, first, key=lambda span: span[0])
+        for begin, end, other, holds in spans[max(place - 1, 0) : place + 1]:
+            if last <= begin or end <= first:
+                continue
+            if not holds.is_contiguous() or first < begin or last > end:
+                raise ConversionError("it shares a part of its memory with another parameter", here)
+            size, stride = tuple(parameter.shape), parameter.stride()
+            return [f"{here}.data = {other}.data.as_strided({size}, {stride}, {first - begin})"]
+        spans.insert(place, (first, last, here, parameter))
+        return []
 
 
 def _span(tensor: Tensor) -> tuple[int, int]:

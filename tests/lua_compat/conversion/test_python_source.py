@@ -276,5 +276,5 @@ def test_every_layers_class_stands_alone() -> None:
 def test_one_name_for_two_things_is_refused() -> None:
     definitions = Definitions()
     definitions.need(tables.CAddTable)
-    with pytest.raises(ValueError, match="two things are called CAddTable"):
+    with pytest.raises(ConversionError, match=r"CAddTable: of .* two things of one name"):
         definitions.need(CAddTable)
