@@ -110,7 +110,7 @@ local function filled(name, hole, list, values, used)
    used[hole], value = true, as_text(value)
    if value:find('$', 1, true) then
       -- $1 alone is the whole list
-      local arguments = value:find('$2', 1, true) and arguments_in[list] or { list:match '^%(%s*(.-)%s*%)$' }
+      local arguments = value:find '%$[2-9]' and arguments_in[list] or { list:match '^%(%s*(.-)%s*%)$' }
       value = value:gsub('%$(%d)', function(k)
          return arguments[tonumber(k)] or fail(name, '$%s has no argument %s', hole, k)
       end)

@@ -359,142 +359,88 @@ end
 local cells = few.cells
 local function cells_of(t) return ffi.cast(cells[t.T.size], first_element(t)) end
 
--- Functions for elements of each size, seen as whole numbers (NaNs keep their bits); traces are for one size. In the
--- first two no branch is taken at the end of a row, all sums are of 32 bits, and indices are read as their halves; the
--- last two take any layout.
-local INDEXED = [[
-   -- r's elements, in the order that the indices lie in, = those of t at them; from one index to the next t goes on by
-   -- `step`, behind each `columns` of them by `jump` more. Gives whether all indices were in range.
-   local function gather(r, t, d, index)
-      local p, q, halves, columns, last = cells_of(r), cells_of(t), halves_of(index), tobit(index[2 * index.nd - 1]),
-         tobit(t[2 * d - 1])
-      local column, step, jump = steps_along(t, d, columns)
-      column, step, jump = tobit(column), tobit(step), tobit(jump)
-      local j, base = 0, tobit(-column)
-      for k = 0, count(index) - 1 do
-         local at = halves[k + k]
-         if bor(arshift(at - 1, 31), arshift(last - at, 31), halves[k + k + 1]) ~= 0 then
-            return no 'an index that is out of range'
-         end
-         p[k] = q[tobit(base + tobit(at * column))]
-         j = tobit(j + 1)
-         local in_row = arshift(tobit(j - columns), 31) -- -1 or 0
-         j = band(j, in_row)
-         base = tobit(base + step + band(jump, bnot(in_row)))
-      end
-      return true
-   end
-   -- r's elements at the indices = those at q, in the order that the indices lie in: those of t, or one for all; both
-   -- go on as t does above.
-   local function scatter(r, q, d, index, t)
-      local p, halves, columns, last = cells_of(r), halves_of(index), tobit(index[2 * index.nd - 1]),
-         tobit(r[2 * d - 1])
-      local column, step, jump = steps_along(r, d, columns)
-      local q_step, q_jump = steps_of_rows(t, columns)
-      column, step, jump, q_step, q_jump = tobit(column), tobit(step), tobit(jump), tobit(q_step), tobit(q_jump)
+-- Functions for elements of each size, seen as whole numbers (NaNs keep their bits); traces are for one size. Each
+-- moves elements between a whole tensor, at indices of dimension d, and others at p, in the order that the indices lie
+-- in: those of `other`, or one for all (nil). Each gives whether all indices were in range. From one index to the next
+-- the whole goes on by `step`, behind each `columns` of them by `jump` more, and p by p_step and p_jump.
+local MOVING = [[
+   -- No branch is taken at the end of a row, all sums are of 32 bits, and indices are read as their halves.
+   local function of_short_rows(whole, p, d, index, other)
+      local q, halves, columns, last = cells_of(whole), halves_of(index), tobit(index[2 * index.nd - 1]),
+         tobit(whole[2 * d - 1])
+      local column, step, jump = steps_along(whole, d, columns)
+      local p_step, p_jump = steps_of_rows(other, columns)
+      column, step, jump, p_step, p_jump = tobit(column), tobit(step), tobit(jump), tobit(p_step), tobit(p_jump)
       local j, base, from = 0, tobit(-column), 0
       for k = 0, count(index) - 1 do
          local at = halves[k + k]
          if bor(arshift(at - 1, 31), arshift(last - at, 31), halves[k + k + 1]) ~= 0 then
             return no 'an index that is out of range'
          end
-         p[tobit(base + tobit(at * column))] = q[from]
+         $move(q[tobit(base + tobit(at * column))], k, from)
          j = tobit(j + 1)
-         local in_row = arshift(tobit(j - columns), 31)
+         local in_row = arshift(tobit(j - columns), 31) -- -1 or 0
          j = band(j, in_row)
-         base, from = tobit(base + step + band(jump, bnot(in_row))), tobit(from + q_step + band(q_jump, bnot(in_row)))
+         base = tobit(base + step + band(jump, bnot(in_row)))
+         $go_on
       end
       return true
    end
-   -- The same of longer rows: there are loops for the rows, and four indices are looked at together.
-   local function gather_rows(r, t, d, index)
-      local p, q, halves, columns, last = cells_of(r), cells_of(t), halves_of(index), index[2 * index.nd - 1],
-         t[2 * d - 1]
-      local column, step, jump = steps_along(t, d, columns)
-      local row = step * columns + jump
+   -- There are loops for the rows, and four indices are looked at together.
+   local function of_long_rows(whole, p, d, index, other)
+      local q, halves, columns, last = cells_of(whole), halves_of(index), index[2 * index.nd - 1], whole[2 * d - 1]
+      local column, step, jump = steps_along(whole, d, columns)
+      local p_step, p_jump = steps_of_rows(other, columns)
+      local row, p_row = step * columns + jump, p_step * columns + p_jump
       for i = 0, count(index) / columns - 1 do
-         local base, k = i * row - column, i * columns
+         local base, from, k = i * row - column, i * p_row, i * columns
          for _ = 1, columns - 3, 4 do
             $look(4)
-            p[k], p[k + 1], p[k + 2], p[k + 3] = q[base + a0 * column], q[base + step + a1 * column],
-               q[base + 2 * step + a2 * column], q[base + 3 * step + a3 * column]
-            base, k = base + 4 * step, k + 4
+            $move(q[base + a0 * column], k, from)
+            $move(q[base + step + a1 * column], k + 1, from + p_step)
+            $move(q[base + 2 * step + a2 * column], k + 2, from + 2 * p_step)
+            $move(q[base + 3 * step + a3 * column], k + 3, from + 3 * p_step)
+            base, from, k = base + 4 * step, from + 4 * p_step, k + 4
          end
          for _ = 1, columns % 4 do
             $look(1)
-            p[k] = q[base + a0 * column]
-            base, k = base + step, k + 1
+            $move(q[base + a0 * column], k, from)
+            base, from, k = base + step, from + p_step, k + 1
          end
       end
       return true
    end
-   local function scatter_rows(r, q, d, index, t)
-      local p, halves, columns, last = cells_of(r), halves_of(index), index[2 * index.nd - 1], r[2 * d - 1]
-      local column, step, jump = steps_along(r, d, columns)
-      local q_step, q_jump = steps_of_rows(t, columns)
-      local row, q_row = step * columns + jump, q_step * columns + q_jump
-      for i = 0, count(index) / columns - 1 do
-         local base, from, k = i * row - column, i * q_row, i * columns
-         for _ = 1, columns - 3, 4 do
-            $look(4)
-            p[base + a0 * column] = q[from]
-            p[base + step + a1 * column] = q[from + q_step]
-            p[base + 2 * step + a2 * column] = q[from + 2 * q_step]
-            p[base + 3 * step + a3 * column] = q[from + 3 * q_step]
-            base, from, k = base + 4 * step, from + 4 * q_step, k + 4
-         end
-         for _ = 1, columns % 4 do
-            $look(1)
-            p[base + a0 * column] = q[from]
-            base, from, k = base + step, from + q_step, k + 1
-         end
-      end
-      return true
-   end
-   -- Whether r could become the elements of t at the indices of dimension d.
-   local function gather_apart(r, t, d, index)
+   -- Any layout.
+   local function apart(whole, p, d, index, other)
       local outer, inner, i_outer, i_step, i_inner = outer_and_inner(index, d)
       if not outer then return no 'dimensions that two loops cannot follow' end
-      local t_outer, t_step, t_inner = beside(t, d, outer, inner)
-      local r_outer, r_step, r_inner = beside(r, d, outer, inner)
-      if not (t_outer and r_outer) then return no 'dimensions that two loops cannot follow' end
-      local p, q, places, n, last = cells_of(r), cells_of(t), first_element(index), index[2 * d - 1], t[2 * d - 1]
+      local q_outer, q_step, q_inner = beside(whole, d, outer, inner)
+      local p_outer, p_step, p_inner = 0, 0, 0
+      if other then p_outer, p_step, p_inner = beside(other, d, outer, inner) end
+      if not (q_outer and p_outer) then return no 'dimensions that two loops cannot follow' end
+      local q, places, last = cells_of(whole), first_element(index), whole[2 * d - 1]
       for o = 0, outer - 1 do
          for i = 0, inner - 1 do
-            local to, from, where = o * r_outer + i * r_inner, o * t_outer + i * t_inner, o * i_outer + i * i_inner
-            for _ = 1, n do
-               local at = tonumber(places[where])
-               if not (at >= 1 and at <= last) then return no 'an index that is out of range' end
-               p[to] = q[from + (at - 1) * t_step]
-               to, where = to + r_step, where + i_step
+            local base, from, where = o * q_outer + i * q_inner, o * p_outer + i * p_inner, o * i_outer + i * i_inner
+            for _ = 1, index[2 * d - 1] do
+               $find
+               $move(q[base + (at - 1) * q_step], from, from)
+               from, where = from + p_step, where + i_step
             end
          end
       end
       return true
    end
-   -- Whether the elements of r at the indices (which are in range) of dimension d could become those of t, or if there
-   -- is none that of q.
-   local function scatter_apart(r, t, q, d, index)
-      local outer, inner, i_outer, i_step, i_inner = outer_and_inner(index, d)
-      if not outer then return no 'dimensions that two loops cannot follow' end
-      local r_outer, r_step, r_inner = beside(r, d, outer, inner)
-      local t_outer, t_step, t_inner = 0, 0, 0
-      if t then t_outer, t_step, t_inner = beside(t, d, outer, inner) end
-      if not (r_outer and t_outer) then return no 'dimensions that two loops cannot follow' end
-      local p, places, n, last = cells_of(r), first_element(index), index[2 * d - 1], r[2 * d - 1]
-      for o = 0, outer - 1 do
-         for i = 0, inner - 1 do
-            local to, from, where = o * r_outer + i * r_inner, o * t_outer + i * t_inner, o * i_outer + i * i_inner
-            for k = 0, n - 1 do
-               p[to + (place(places, where + k * i_step, last) - 1) * r_step] = q[from + k * t_step]
-            end
-         end
-      end
-      return true
-   end
-   return { gather = gather, scatter = scatter, gather_rows = gather_rows, scatter_rows = scatter_rows,
-      gather_apart = gather_apart, scatter_apart = scatter_apart }
+   return { of_short_rows = of_short_rows, of_long_rows = of_long_rows, apart = apart }
 ]]
+-- How elements are moved, those gathered lie one after the other; and how an index is found that may be out of range,
+-- or became so.
+local GATHER = { move = 'p[$2] = $1', go_on = '', find = [[
+   local at = tonumber(places[where])
+   if not (at >= 1 and at <= last) then return no 'an index that is out of range' end
+]] }
+local SCATTER = { move = '$1 = p[$3]', go_on = 'from = tobit(from + p_step + band(p_jump, bnot(in_row)))',
+   find = 'local at = place(places, where, last)' }
 
 -- Reads so many indices from the k-th on; false where any of them is none of 1 to last.
 local LOOK = [[
@@ -509,11 +455,14 @@ local LONG_ROW = 16 -- indices
 local halves, MOST_OFFSET = ffi.typeof 'int32_t *', 2 ^ 30
 local function halves_of(index) return ffi.cast(halves, first_element(index)) end
 
-local indexed = {}
-for size in pairs(cells) do
-   indexed[size] = templates.compile('torch.luajit.along_a_dimension', INDEXED, { look = LOOK, count = count,
-      first_element = first_element, cells_of = cells_of, halves_of = halves_of, steps_along = steps_along,
-      steps_of_rows = steps_of_rows, outer_and_inner = outer_and_inner, beside = beside, place = place, no = no })
+local gathering, scattering = {}, {}
+for functions, kind in pairs{ [gathering] = GATHER, [scattering] = SCATTER } do
+   for size in pairs(cells) do
+      functions[size] = templates.compile('torch.luajit.along_a_dimension', MOVING, { look = LOOK, move = kind.move,
+         go_on = kind.go_on, find = kind.find, count = count, first_element = first_element, cells_of = cells_of,
+         halves_of = halves_of, steps_along = steps_along, steps_of_rows = steps_of_rows, beside = beside, no = no,
+         outer_and_inner = outer_and_inner }, { place = place })
+   end
 end
 
 -- Whether the halves of indices may be read, which are in one piece, of elements of t, a vector or matrix.
@@ -527,9 +476,9 @@ function along.gather(r, t, d, index)
    if t.T ~= r.T or not few_indices(t, index) or not is_apart(r, t, index) then
       return no 'many indices, other types, or a result that shares memory'
    end
-   local moves = indexed[t.T.size]
-   if not are_halves(t, index) or not is_contiguous(r) then return moves.gather_apart(r, t, d, index) end
-   return (index[2 * index.nd - 1] >= LONG_ROW and moves.gather_rows or moves.gather)(r, t, d, index)
+   local gather, p = gathering[t.T.size], cells_of(r)
+   if not are_halves(t, index) or not is_contiguous(r) then return gather.apart(t, p, d, index, r) end
+   return (index[2 * index.nd - 1] >= LONG_ROW and gather.of_long_rows or gather.of_short_rows)(t, p, d, index)
 end
 
 local number_cell = ffi.new 'int64_t[1]'
@@ -555,8 +504,9 @@ function along.scatter(r, d, index, t, number)
       return no 'indices that lie apart'
    end
    if not in_range(halves_of(index), count(index), r[2 * d - 1]) then return no 'an index that is out of range' end
-   local moves = indexed[r.T.size]
-   if not (index[2 * index.nd - 1] >= LONG_ROW and moves.scatter_rows or moves.scatter)(r, q, d, index, t) then
+   local scatter = scattering[r.T.size]
+   local move = index[2 * index.nd - 1] >= LONG_ROW and scatter.of_long_rows or scatter.of_short_rows
+   if not move(r, q, d, index, t) then
       error('an index that lies where a result is written became invalid', 0)
    end
    return true
@@ -565,7 +515,7 @@ end
 -- The same of any layout, and of indices that are in range.
 function along.scatter_apart(r, d, index, t, number)
    local q = scattered(r, index, t, number)
-   return q and indexed[r.T.size].scatter_apart(r, t, q, d, index)
+   return q and scattering[r.T.size].apart(r, q, d, index, t)
 end
 
 -- r = the slices of t at the indices (which are in range) of dimension d.

@@ -1,7 +1,6 @@
 -- Cosines of the angles between few rows and the rows of a weight.
 local memory = require 'torch.core.memory'
 local types = require 'torch.core.types'
-local blas = require 'torch.luajit.blas'
 local ways = require 'torch.core.ways'
 local gates = require 'nn.shared.luajit.gates'
 local numbers = require 'nn.shared.luajit.as_doubles'
