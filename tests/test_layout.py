@@ -19,6 +19,7 @@ import pytest
 from tests.helpers.places import ROOT
 
 PACKAGES = ("convnet_benchmarks", "lua_compat", "nets")
+LUA = ROOT / "lua_compat" / "lua"
 MOST_FILES = 20
 MOST_FILES_AT_THE_ROOT = 9
 
@@ -154,8 +155,23 @@ def test_no_large_folder() -> None:
     counts = files_per_folder(*PACKAGES, "tests", "benchmarks")
     assert not [folder for folder, count in counts.items() if count > MOST_FILES]
     assert files_per_folder("convnet_benchmarks")["convnet_benchmarks"] <= MOST_FILES_AT_THE_ROOT
-    lua = Counter(path.parent for path in (ROOT / "lua_compat" / "lua").rglob("*.lua"))
+    lua = Counter(path.parent for path in LUA.rglob("*.lua"))
     assert lua and not [folder for folder, count in lua.items() if count > MOST_FILES]
+
+
+def test_lua_that_computes_takes_at_most_eight_arguments() -> None:
+    """Kernels' entry points take what the kernels' signatures say; everything behind them takes records."""
+    written = re.compile(r"function\s*([\w.:]*)\s*\(([^()]*)\)")
+    files = [*(LUA / "torch").rglob("*.lua"), *(LUA / "nn").glob("*/luajit/**/*.lua")]
+    long = []
+    for path in files:
+        text = path.read_text(encoding="utf-8")
+        entries = set(re.findall(r"[\w.]+", " ".join(re.findall(r"^luajit\..*= (.*)", text, re.MULTILINE))))
+        for name, parameters in written.findall(text):
+            if parameters.count(",") >= 8 and not name.startswith("luajit.") and name not in entries:
+                long.append(f"{path.name}: {name}({parameters})")
+    assert files
+    assert long == []
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -17,7 +17,8 @@ local function interpolated(f1, f2, d2, f3, d3, z3, int)
 end
 
 -- How far to go beyond point 2, which lies at z1; limit: the point not to be crossed, -1 if there is none.
-local function extrapolated(z1, f2, d2, f3, d3, z3, limit, int, ext)
+local function extrapolated(z1, f2, d2, f3, d3, z3, limit, options)
+   local int, ext = options.int or 0.1, options.ext or 3
    local a = 6 * (f2 - f3) / z3 + 3 * (d2 + d3)
    local b = 3 * (f3 - f2) - z3 * (d3 + 2 * d2)
    local z2 = -d2 * z3 * z3 / (b + math.sqrt(b * b - a * d2 * z3 * z3))
@@ -40,7 +41,7 @@ end
 -- From a point with value f1 and slope d1, takes a first step of z1 and at most `left` more. move(z) moves on by z and
 -- returns value and slope there. Returns whether a good point was found, how far away, and its value.
 local function line_search(f1, d1, z1, left, options, move)
-   local rho, sig, int, ext = options.rho or 0.01, options.sig or 0.5, options.int or 0.1, options.ext or 3
+   local rho, sig, int = options.rho or 0.01, options.sig or 0.5, options.int or 0.1
    local f2, d2 = move(z1)
    local f3, d3, z3 = f1, d1, -z1
    local limit = -1
@@ -56,7 +57,7 @@ local function line_search(f1, d1, z1, left, options, move)
       if too_far() then return false end
       if d2 > sig * d1 then return true, z1, f2 end
       if left == 0 then return false end
-      local z2 = extrapolated(z1, f2, d2, f3, d3, z3, limit, int, ext)
+      local z2 = extrapolated(z1, f2, d2, f3, d3, z3, limit, options)
       f3, d3, z3, z1 = f2, d2, -z2, z1 + z2
       f2, d2 = move(z2)
       left = left - 1
