@@ -54,7 +54,8 @@ class Front:
         description = json.loads((jupyter / "kernels" / "itorch" / "kernel.json").read_text())
         self.kernel = subprocess.Popen(
             [word.replace("{connection_file}", path) for word in description["argv"]],
-            env={**os.environ, **description["env"]},
+            # it ends with the process of this number
+            env={**os.environ, **description["env"], "JPY_PARENT_PID": str(os.getpid())},
             cwd=ROOT,
             stdin=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
