@@ -9,6 +9,7 @@ from torch import nn
 
 from lua_compat import t7
 from lua_compat.conversion.errors import ConversionError
+from lua_compat.declarations import find_declaration
 from lua_compat.t7.elements import storage_typename
 
 TENSORS = {
@@ -110,7 +111,8 @@ class ModuleWriter:
             self.fail(problem)
 
     def object(self, typename: str, **fields: Any) -> t7.TorchObject:
-        """Returns an object of the class with these fields and those that every nn module has.
+        """Returns an object of the class with these fields, those that every nn module has, and the others
+        that are declared of a new one.
 
         A torch tensor becomes a Torch7 tensor; for a parameter named 'weight' there is a 'gradWeight' of
         zeros. A tuple becomes a LongStorage, a list a table, and None is left out.
@@ -119,6 +121,7 @@ class ModuleWriter:
             "_type": self._model.typename,
             "output": self.empty(),
             "gradInput": self.empty(),
+            **self._declared(typename, fields),
             "train": self._training,
         }
         for name, value in fields.items():
@@ -126,6 +129,23 @@ class ModuleWriter:
             if isinstance(value, nn.Parameter):
                 written[f"grad{name[0].upper()}{name[1:]}"] = self._model.gradient(written[name])
         return t7.TorchObject(typename, _VERSIONS.get(typename, 1), t7.LuaTable(written))
+
+    def _declared(self, typename: str, given: dict[str, Any]) -> dict[str, Any]:
+        """Returns what a new module of the class has in the fields that are not given."""
+        declaration = find_declaration(typename)
+        found: dict[str, Any] = {}
+        for name, field in (declaration.fields if declaration else {}).items():
+            if name in given or field.role in ("own", "optional"):
+                continue
+            if field.kind == "Tensor":
+                found[name] = self.empty()
+            elif field.kind.endswith("Tensor"):
+                found[name] = self.empty_of(f"torch.{field.kind}")
+            elif field.kind in ("LongStorage", "table"):
+                found[name] = self.value(() if field.kind == "LongStorage" else [])
+            elif declaration:
+                found[name] = declaration.default(name, lambda other: {**found, **given}.get(other))
+        return {name: value for name, value in found.items() if value is not None}
 
     def value(self, value: Any) -> Any:
         if isinstance(value, torch.Tensor):

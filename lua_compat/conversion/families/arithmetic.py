@@ -33,5 +33,5 @@ EXPORTS: dict[type, Export] = {
             arithmetic.MulConstant: None,
         }
     ),
-    MulConstant: lambda w, m: w.object("nn.MulConstant", constant_scalar=m.constant, inplace=False),
+    MulConstant: lambda w, m: w.object("nn.MulConstant", constant_scalar=m.constant),
 }

@@ -62,7 +62,7 @@ def _concat_export(w: ModuleWriter, m: Concat) -> t7.TorchObject:
     """A dimension counted from the end is Torch7's only for inputs with a batch dimension, as images are."""
     dimension = m.dim + 1 if m.dim >= 0 else {-3: 2, -1: 2}.get(m.dim)
     w.require(dimension is not None, f"dim={m.dim} cannot be counted from the front")
-    return w.object("nn.Concat", modules=w.children(m.branches), dimension=dimension, outputSize=())
+    return w.object("nn.Concat", modules=w.children(m.branches), dimension=dimension)
 
 
 def _parallel_export(w: ModuleWriter, m: containers.Parallel) -> t7.TorchObject:
@@ -75,7 +75,7 @@ def _parallel_export(w: ModuleWriter, m: containers.Parallel) -> t7.TorchObject:
 
 
 def _depth_concat_export(w: ModuleWriter, m: containers.DepthConcat) -> t7.TorchObject:
-    return w.object("nn.DepthConcat", modules=w.children(m), dimension=m.dimension, outputSize=())
+    return w.object("nn.DepthConcat", modules=w.children(m), dimension=m.dimension)
 
 
 def _map_table_export(w: ModuleWriter, m: containers.MapTable) -> t7.TorchObject:

@@ -210,7 +210,6 @@ def _full_export(name: str, axes: tuple[str, ...]) -> Export:
             nOutputPlane=m.out_channels,
             weight=m.weight,
             bias=m.bias,
-            ones=w.empty(),
             finput=w.empty(),
             fgradInput=w.empty(),
             **_sizes(w, m, axes),

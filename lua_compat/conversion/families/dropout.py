@@ -37,33 +37,27 @@ CONVERSIONS: dict[str, Conversion] = {
 
 
 def _dropout_export(w: ModuleWriter, m: Any) -> t7.TorchObject:
-    return w.object(
-        "nn.Dropout", p=m.p, v2=True, inplace=m.inplace, stochastic_inference=False, noise=w.empty()
-    )
+    return w.object("nn.Dropout", p=m.p, v2=True, inplace=m.inplace)
 
 
 def _plane_dropout_export(typename: str) -> Export:
     """torch.nn scales what it keeps when training, Torch7 everything when evaluating: a factor makes up."""
 
     def export(w: ModuleWriter, m: Any) -> t7.TorchObject:
-        drop = w.object(typename, p=m.p, stochastic_inference=False, noise=w.empty())
-        factor = w.object("nn.MulConstant", constant_scalar=1 / (1 - m.p), inplace=False)
+        drop = w.object(typename, p=m.p)
+        factor = w.object("nn.MulConstant", constant_scalar=1 / (1 - m.p))
         return w.object("nn.Sequential", modules=[drop, factor])
 
     return export
 
 
-def _noise(w: ModuleWriter, m: Any) -> dict[str, Any]:
-    return {"noise": w.empty()}
-
-
 EXPORTS: dict[type, Export] = {
     **declared_exports(
         {
-            dropout.Dropout: _noise,
-            dropout.SpatialDropout: _noise,
-            dropout.VolumetricDropout: _noise,
-            dropout.WhiteNoise: _noise,
+            dropout.Dropout: None,
+            dropout.SpatialDropout: None,
+            dropout.VolumetricDropout: None,
+            dropout.WhiteNoise: None,
         }
     ),
     nn.Dropout: _dropout_export,

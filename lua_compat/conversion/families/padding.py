@@ -35,7 +35,7 @@ def _padding_export(typename: str, names: tuple[str, ...]) -> Export:
 EXPORTS: dict[type, Export] = {
     **declared_exports(
         {
-            padding.Padding: lambda w, m: {"outputSize": ()},
+            padding.Padding: None,
         }
     ),
     nn.ZeroPad2d: _padding_export("nn.SpatialZeroPadding", _EDGES),

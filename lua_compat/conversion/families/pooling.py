@@ -118,7 +118,7 @@ def _max_export(name: str, axes: str) -> Export:
         if dilated:
             sizes.update({f"dilation{axis}": step for axis, step in zip(axes, dilation, strict=True)})
         typename = f"nn.{name}DilatedMaxPooling" if dilated else f"nn.{name}MaxPooling"
-        return w.object(typename, ceil_mode=m.ceil_mode, indices=w.empty_of("torch.LongTensor"), **sizes)
+        return w.object(typename, ceil_mode=m.ceil_mode, **sizes)
 
     return export
 
@@ -128,8 +128,7 @@ def _ceil_max_export(w: ModuleWriter, m: pooling.CeilMaxPool2d) -> t7.TorchObjec
     w.require(
         not sizes["padH"] and not sizes["padW"], "cudnn's rounding with padding has no counterpart in nn"
     )
-    indices = w.empty_of("torch.LongTensor")
-    return w.object("nn.SpatialMaxPooling", ceil_mode=True, indices=indices, **sizes)
+    return w.object("nn.SpatialMaxPooling", ceil_mode=True, **sizes)
 
 
 def _average_export(w: ModuleWriter, m: Any) -> t7.TorchObject:

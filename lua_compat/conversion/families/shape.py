@@ -73,13 +73,7 @@ EXPORTS: dict[type, Export] = {
             shape.Squeeze: None,
             shape.Replicate: None,
             shape.Index: lambda w, m: {"gradInput": t7.LuaTable.from_list([w.empty(), w.empty()])},
-            shape.MaskedSelect: lambda w, m: {
-                "_maskIndices": w.empty_of("torch.LongTensor"),
-                "_maskIndexBuffer": w.empty_of("torch.LongTensor"),
-                "_maskIndexBufferCPU": w.empty_of("torch.FloatTensor"),
-                "_gradBuffer": w.empty(),
-                "_gradMask": w.empty_of("torch.ByteTensor"),
-            },
+            shape.MaskedSelect: None,
         }
     ),
     View: _view_export,

@@ -30,11 +30,11 @@ EXPORTS: dict[type, Export] = {
     **declared_exports(
         {
             similarity.Cosine: None,
-            similarity.Euclidean: lambda w, m: {"fastBackward": True},
-            similarity.WeightedEuclidean: lambda w, m: {"fastBackward": True},
+            similarity.Euclidean: None,
+            similarity.WeightedEuclidean: None,
             similarity.DotProduct: pair_gradient,
             similarity.CosineDistance: pair_gradient,
-            similarity.PairwiseDistance: lambda w, m: {"gradInput": [], "diff": w.empty()},
+            similarity.PairwiseDistance: None,
         }
     ),
     similarity.Bilinear: _bilinear_export,

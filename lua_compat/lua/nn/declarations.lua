@@ -23,7 +23,7 @@
 --    number     as LuaJIT gives it to C; scalar: as a function of torch takes it, which may be a text of a number
 --    flag       true or false; a module without it means false
 --    text, tensor, module, any
---    table, Tensor, LongTensor, LongStorage: made empty by the constructor
+--    table, LongStorage, Tensor, LongTensor and other tensors: made empty by the constructor
 local declarations = {}
 
 -- In the order in which nn loads them.

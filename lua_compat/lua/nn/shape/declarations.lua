@@ -45,6 +45,8 @@ return {
    },
    MaskedSelect = {
       help = 'Picks the elements where a mask is nonzero.',
+      fields = '_maskIndices:LongTensor _maskIndexBuffer:LongTensor _maskIndexBufferCPU:FloatTensor '
+         .. '_gradBuffer:Tensor _gradMask:ByteTensor',
    },
    OneHot = {
       help = 'A one at the index that each whole number of the input gives, zeros elsewhere.',

@@ -328,14 +328,7 @@ end
 
 -- input { tensor, ByteTensor that is 1 where an element is wanted }
 local MaskedSelect = torch.class('nn.MaskedSelect', 'nn.Module')
-function MaskedSelect:__init()
-   Module.__init(self)
-   self._maskIndices = torch.LongTensor()
-   self._maskIndexBuffer = torch.LongTensor()
-   self._maskIndexBufferCPU = torch.FloatTensor()
-   self._gradBuffer = torch.Tensor()
-   self._gradMask = torch.ByteTensor()
-end
+declared.construct(MaskedSelect, 'MaskedSelect')
 function MaskedSelect:updateOutput(input)
    self.output:maskedSelect(input[1], input[2])
    return self.output

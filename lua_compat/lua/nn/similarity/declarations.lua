@@ -10,6 +10,7 @@ return {
    },
    Euclidean = {
       help = 'The distance of the input to each of the learnt centres.',
+      fields = 'fastBackward:flag=true',
       arguments = 'inputSize:whole! outputSize:whole!',
    },
    WeightedEuclidean = {

@@ -2,6 +2,7 @@
 for _, part in ipairs{ 'euclidean', 'cosine', 'bilinear', 'pairs' } do require('nn.similarity.luajit.' .. part) end
 local kernel = require('torch.core.kernels').of_layers
 local layer = require 'nn.shared.layer'
+local declared = require 'nn.shared.declared'
 local whole_numbers = require 'nn.shared.whole_numbers'
 local Module = torch.getmetatable('nn.Module')
 
@@ -134,13 +135,14 @@ end
 -- The distance of the input to each column of the weight
 local Euclidean = torch.class('nn.Euclidean', 'nn.Module')
 
+local set_euclidean = declared.setter 'Euclidean'
 function Euclidean:__init(inputSize, outputSize)
    Module.__init(self)
    self.weight = torch.Tensor(inputSize, outputSize)
    self.gradWeight = torch.Tensor(inputSize, outputSize)
    self.gradInput:resize(inputSize)
    self.output:resize(outputSize)
-   self.fastBackward = true
+   set_euclidean(self)
    self:reset()
 end
 function Euclidean:reset(stdv)

@@ -67,5 +67,6 @@ return {
    MixtureTable = {
       help = 'Adds the outputs of several experts, weighted by a gate.',
       arguments = 'dim:whole?',
+      fields = 'size:LongStorage size2:LongStorage batchSize:number=0 backwardSetup:flag=false gradInput:table',
    },
 }

@@ -352,13 +352,7 @@ end
 -- Experts weighted by a gate: input { gate, experts }, the gate (batch x) n, the experts a table of n tensors, or one
 -- tensor with the n of them along dimension dim
 local MixtureTable = torch.class('nn.MixtureTable', 'nn.Module')
-function MixtureTable:__init(dim)
-   Module.__init(self)
-   self.dim = dim
-   self.size, self.size2 = torch.LongStorage(), torch.LongStorage()
-   self.batchSize, self.backwardSetup = 0, false
-   self.gradInput = {}
-end
+declared.construct(MixtureTable, 'MixtureTable')
 
 -- The gate with n along dimension dim, the batch along the first, and else ones, dims in all.
 local function gate_view(self, gate, dims)
