@@ -84,7 +84,7 @@ def layer(typename: str, **fields: Any) -> t7.TorchObject:
 @pytest.mark.parametrize(
     ("module", "message"),
     [
-        (layer("nn.Sampler", argmax=True), "a Sampler with a field argmax is another one than VAE-Torch's"),
+        (layer("nn.Sampler", argmax=True), "a Sampler with a field argmax differs from VAE-Torch's"),
         (layer("cudnn.LSTM", mode="CUDNN_X"), "field mode must be one of CUDNN_LSTM, "),
         (layer("cudnn.LSTM", mode="CUDNN_LSTM", rememberStates=True), "rememberStates"),
     ],
