@@ -143,6 +143,15 @@ local function images(T, planes, least, most)
    return random(1, 3) == 1 and x[random(1, batch)] or x
 end
 
+-- Two batches of rows of the same sizes, or two rows, perhaps with a column of one number.
+local function two_batches(T)
+   local rows, columns = random(1, 30), random(1, 40)
+   local a, b = matrix(T, rows, columns), matrix(T, rows, columns)
+   if random(1, 8) == 1 then a:select(2, random(1, columns)):fill(({ 0 / 0, 1 / 0, 0 })[random(1, 3)]) end
+   if random(1, 4) == 1 then a, b = a[1], b[1] end
+   return a, b
+end
+
 -- The three phases of a layer, with gradients that begin with something, and with a gradOutput of wrong sizes.
 local function three_phases(what, make, x)
    both_ways(what, function()
@@ -168,5 +177,6 @@ h.tensors_of, h.whole_numbers, h.counted, h.named = tensors_of, whole_numbers, c
 h.check, h.both_ways, h.random, h.sample = check, both_ways, random, sample
 h.matrix, h.same_bits, h.same_bits_by_blas, h.BLAS_IS_STEADY = matrix, same_bits, same_bits_by_blas, BLAS_IS_STEADY
 h.IS_STEADY_FOR_VECTORS, h.images, h.three_phases = IS_STEADY_FOR_VECTORS, images, three_phases
+h.two_batches = two_batches
 
 return h

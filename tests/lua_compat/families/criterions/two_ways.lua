@@ -131,8 +131,20 @@ local function losses_of_many(T)
    end)
 end
 
+local function cosine_embedding(T)
+   local a, b = h.two_batches(T)
+   local signs, margin, average = torch.randn(a:dim() == 2 and a:size(1) or 1):sign():type(T), torch.uniform(-1, 1),
+      random(1, 2) == 1
+   both_ways(T .. ' CosineEmbeddingCriterion', function()
+      local criterion = nn.CosineEmbeddingCriterion(margin):type(T)
+      criterion.sizeAverage = average
+      return criterion:forward({ a, b }, signs), unpack(criterion:backward({ a, b }, signs))
+   end)
+end
+
 return {
    { name = 'criterions', types = h.REALS, run = criterions },
    { name = 'parts_of_many', types = h.REALS, run = parts_of_many },
    { name = 'losses_of_many', types = h.REALS, run = losses_of_many },
+   { name = 'cosine_embedding', types = h.REALS, run = cosine_embedding },
 }

@@ -32,6 +32,28 @@ local function normalizations(T)
    layer('SpatialBatchNormalization', x:dim() == 3 and x:contiguous():view(1, planes, x:size(2), x:size(3)) or x)
 end
 
+local function vectors(T)
+   local a, b = h.two_batches(T)
+   local power, rounded = ({ 0.5, 1, 1.5, 2, 3, 4, 1 / 0 })[random(1, 7)], random(1, 3) == 1
+      and torch.mul(a, 2):round() or a
+   both_ways(T .. ' Normalize', function()
+      local module = nn.Normalize(power):type(T)
+      return module:forward(rounded), module:updateGradInput(rounded, b)
+   end)
+end
+
+local function neighbouring_planes(T)
+   local pictures = images(T, random(1, 3), 3, random(4, 30))
+   local neighbours, beta = 2 * random(1, 3) + 1, random(1, 2) == 1 and 0.75 or torch.uniform(0.1, 2)
+   both_ways(T .. ' SpatialCrossMapLRN', function()
+      local module = nn.SpatialCrossMapLRN(neighbours, 0.1, beta):type(T)
+      local y = module:forward(pictures)
+      return y, module:updateGradInput(pictures, torch.randn(y:size()):type(T))
+   end)
+end
+
 return {
-   { name = 'normalizations', types = h.REALS, run = normalizations },
+   { name = 'normalizations', types = h.REALS, run = normalizations, times = 3 },
+   { name = 'vectors', types = h.REALS, run = vectors },
+   { name = 'neighbouring_planes', types = h.REALS, run = neighbouring_planes },
 }

@@ -12,6 +12,21 @@ local function borders(T)
    end
 end
 
+local function volumes(T)
+   local function layer(name, x, ...)
+      local numbers = { ... }
+      local seeded = torch.random(1000)
+      three_phases(('%s %s %s'):format(T, name, table.concat(numbers, ' ')), function()
+         torch.manualSeed(seeded)
+         return nn[name](unpack(numbers)):type(T)
+      end, x)
+   end
+   local volume = torch.randn(random(1, 3), random(1, 3), random(3, 8), random(3, 8), random(3, 8)):type(T)
+   if random(1, 3) == 1 then volume = volume[1] end
+   layer('VolumetricReplicationPadding', volume, 1, random(0, 1), random(0, 1), 1, 0, 1)
+end
+
 return {
    { name = 'borders', types = h.REALS, run = borders },
+   { name = 'volumes', types = h.REALS, run = volumes },
 }

@@ -35,15 +35,17 @@ local function pooling(T)
    end)
    local sequence = (random(1, 2) == 1 and torch.randn(random(1, 3), random(4, 9), random(1, 5))
       or torch.randn(random(4, 9), 3)):type(T)
-   both_ways(T .. ' TemporalMaxPooling', function()
-      local module = nn.TemporalMaxPooling(span, step):type(T)
-      local y = module:forward(sequence)
-      if wrong then module.indices:view(-1)[random(1, y:nElement())] = ({ span, 1000, -3 })[random(1, 3)] end
-      return y, module:updateGradInput(sequence, torch.randn(y:size()):type(T))
-   end)
+   for _, is_wrong in ipairs{ false, wrong } do
+      both_ways(T .. ' TemporalMaxPooling', function()
+         local module = nn.TemporalMaxPooling(span, step):type(T)
+         local y = module:forward(sequence)
+         if is_wrong then module.indices:view(-1)[random(1, y:nElement())] = ({ span, 1000, -3 })[random(1, 3)] end
+         return y, module:updateGradInput(sequence, torch.randn(y:size()):type(T))
+      end)
+   end
 end
 
--- Layers of volumes, and of images by tables of connections or plane by plane.
+-- Windows of volumes, in steps or at random places.
 local function volumes(T)
    local function small() return random(1, 3) end
    local function layer(name, x, ...)
@@ -54,18 +56,9 @@ local function volumes(T)
          return nn[name](unpack(numbers)):type(T)
       end, x)
    end
-   local inputs, outputs = random(1, 3), random(1, 3)
+   local inputs = random(1, 3)
    local kt, kw, kh, dt, dw, dh, pt, pw, ph = small(), small(), small(), small(), small(), small(), random(0, 1),
       random(0, 1), random(0, 2)
-   local x = torch.randn(random(1, 3), random(1, 8) == 1 and inputs + 1 or inputs, random(1, 6), random(1, 6),
-      random(1, 6)):type(T)
-   if random(1, 6) == 1 then x = x:transpose(3, 4) end
-   if random(1, 3) == 1 then x = x[1] end
-   layer('VolumetricConvolution', x, inputs, outputs, kt, kw, kh, dt, dw, dh, pt, pw, ph)
-   layer('VolumetricDilatedConvolution', x, inputs, outputs, kt, kw, kh, dt, dw, dh, pt, pw, ph, small(), small(),
-      small())
-   layer('VolumetricFullConvolution', x, inputs, outputs, kt, kw, kh, dt, dw, dh, pt, pw, ph, random(0, dt - 1),
-      random(0, dw - 1), random(0, dh - 1))
    local volume = torch.randn(random(1, 3), inputs, random(3, 8), random(3, 8), random(3, 8)):type(T)
    if random(1, 2) == 1 then volume:mul(2):round() end -- several maxima
    if random(1, 6) == 1 then
@@ -104,21 +97,14 @@ local function volumes(T)
       both_ways(('%s %sMaxUnpooling'):format(T, name), function()
          local x = name == 'Spatial' and image or volume
          local span = { random(1, 3), random(1, 3), name ~= 'Spatial' and random(1, 3) or nil }
-         local pooling = nn[name .. 'MaxPooling'](unpack(span)):type(T)
-         local y = pooling:forward(x)
-         local unpooling = nn[name .. 'MaxUnpooling'](pooling):type(T)
+         local pooling = nn[name .. 'MaxPooling'](unpack(span))
+         local unpooling = nn[name .. 'MaxUnpooling'](pooling):type(T) -- so are the places, until there are new ones
+         local y = pooling:type(T):forward(x)
          if wrong then pooling.indices:view(-1)[random(1, y:nElement())] = ({ 0, 100000, -3 })[random(1, 3)] end
          return unpooling:forward(y), unpooling:updateGradInput(y, torch.randn(x:size()):type(T))
       end)
    end
    local pictures = images(T, inputs, 1, 9)
-   local connections, seeded = nn.tables.random(inputs, outputs, random(1, inputs)), torch.random(1000)
-   for _, name in ipairs{ 'SpatialConvolutionMap', 'SpatialFullConvolutionMap' } do
-      three_phases(('%s %s'):format(T, name), function()
-         torch.manualSeed(seeded)
-         return nn[name](connections, kw, kh, dw, dh):type(T)
-      end, pictures:sum() - pictures:sum() == 0 and pictures or torch.ones(inputs, 4, 5):type(T))
-   end
    layer('SpatialAveragePooling', torch.randn(pictures:size()):type(T), kw, kh, dw, dh)
    layer('SpatialAveragePooling', torch.randn(2, 3, random(9, 12), random(9, 12)):type(T), random(8, 9), random(1, 9),
       random(1, 3), random(1, 3))
@@ -132,24 +118,27 @@ local function volumes(T)
       end, of_images)
    end
    layer('VolumetricAveragePooling', torch.randn(volume:size()):type(T), kt, kw, kh, dt, dw, dh)
-   layer('VolumetricReplicationPadding', torch.randn(volume:size()):type(T), 1, pt, pw, 1, 0, 1)
-   layer('SpatialSubSampling', torch.randn(pictures:size()):type(T), inputs, kw, kh, dw, dh)
-   layer('SpatialSubSampling', pictures, random(1, 9) == 1 and inputs + 1 or inputs, kw, kh, dw, dh)
-   layer('SpatialDepthWiseConvolution', pictures, inputs, outputs, kw, kh, dw, dh, random(0, 2), random(0, 2))
-   local height, width = pictures:size(pictures:dim() - 1), pictures:size(pictures:dim())
-   layer('SpatialConvolutionLocal', pictures, inputs, outputs, width, height, math.min(kw, width), math.min(kh, height),
-      dw, dh, random(0, 1), random(0, 1))
-   local frames = matrix(T, random(2, 9), 4)
-   layer('TemporalSubSampling', frames, random(1, 9) == 1 and 5 or 4, kw, dw)
-   layer('TemporalRowConvolution', frames, 4, kw, dw)
-   local features_first, seeded = torch.randn(random(1, 3), 4, random(2, 9)):type(T), torch.random(1000)
-   three_phases(T .. ' TemporalRowConvolution, features first', function()
-      torch.manualSeed(seeded)
-      return nn.TemporalRowConvolution(4, kw, dw, true):type(T):noBias()
-   end, random(1, 2) == 1 and features_first or features_first[1])
+end
+
+local function adaptive(T)
+   local rows_of_windows, columns_of_windows, wrong = random(1, 7), random(1, 4), random(1, 3) == 1
+   local pictures = images(T, random(1, 3), 3, random(4, 30))
+   if random(1, 3) == 1 then pictures = pictures:clone():mul(2):round() end
+   for _, name in ipairs{ 'SpatialAdaptiveMaxPooling', 'SpatialAdaptiveAveragePooling' } do
+      both_ways(('%s %s'):format(T, name), function()
+         local module = nn[name](columns_of_windows, rows_of_windows):type(T)
+         local y = module:forward(pictures)
+         local places, gradient = module.indices and module.indices:clone(), torch.randn(y:size()):type(T)
+         if places and wrong then
+            module.indices:view(-1)[random(1, y:nElement())] = ({ 1, 100000, -3 })[random(1, 3)]
+         end
+         return y, module:updateGradInput(pictures, gradient), places
+      end)
+   end
 end
 
 return {
    { name = 'pooling', types = h.REALS, run = pooling },
    { name = 'volumes', types = h.REALS, run = volumes },
+   { name = 'adaptive', types = h.REALS, run = adaptive },
 }

@@ -1,14 +1,10 @@
--- Distances, cosines, bilinear forms; rows divided by their norms.
+-- Distances, cosines, bilinear forms.
 local h = require 'harness'
-local both_ways, random, matrix, images = h.both_ways, h.random, h.matrix, h.images
+local both_ways, random, matrix = h.both_ways, h.random, h.matrix
 
--- Rows compared with each other and divided by their length, and PReLU.
+-- Rows compared with each other.
 local function rows_compared(T)
-   local rows, columns = random(1, 30), random(1, 40)
-   local a, b = matrix(T, rows, columns), matrix(T, rows, columns)
-   if random(1, 8) == 1 then a:select(2, random(1, columns)):fill(({ 0 / 0, 1 / 0, 0 })[random(1, 3)]) end
-   if random(1, 4) == 1 then a, b, rows = a[1], b[1], 1 end
-   local signs, margin, average = torch.randn(rows):sign():type(T), torch.uniform(-1, 1), random(1, 2) == 1
+   local a, b = h.two_batches(T)
    for _, row in ipairs{ { 'DotProduct' }, { 'CosineDistance' }, { 'PairwiseDistance', 2 }, { 'PairwiseDistance', 1 },
       { 'PairwiseDistance', 3 },
       { 'PairwiseDistance', 1.5 } } do
@@ -18,61 +14,7 @@ local function rows_compared(T)
          return y, unpack(module:updateGradInput({ a, b }, torch.randn(y:size()):type(T)))
       end)
    end
-   both_ways(T .. ' CosineEmbeddingCriterion', function()
-      local criterion = nn.CosineEmbeddingCriterion(margin):type(T)
-      criterion.sizeAverage = average
-      return criterion:forward({ a, b }, signs), unpack(criterion:backward({ a, b }, signs))
-   end)
    both_ways(T .. ' distances', function() return a:dist(b), a:dist(b, 1), a:norm(1), a:norm(0), a:norm(3) end)
-   local power, rounded = ({ 0.5, 1, 1.5, 2, 3, 4, 1 / 0 })[random(1, 7)], random(1, 3) == 1
-      and torch.mul(a, 2):round() or a
-   both_ways(T .. ' Normalize', function()
-      local module = nn.Normalize(power):type(T)
-      return module:forward(rounded), module:updateGradInput(rounded, b)
-   end)
-   local planes = random(1, 3) == 1 and columns or 0
-   both_ways(T .. ' PReLU', function()
-      local module = nn.PReLU(random(1, 6) == 1 and planes + 1 or planes):type(T)
-      module.gradWeight:fill(0.25)
-      local y, grad_input = module:forward(a), module:updateGradInput(a, b)
-      module:accGradParameters(a, b, 0.5)
-      return y, grad_input, module.gradWeight
-   end)
-   local x = images(T, 3, 1, 6)
-   both_ways(T .. ' PReLU of images', function()
-      local module = nn.PReLU(x:dim() == 4 and 3 or 1):type(T)
-      module.weight:uniform(-1, 1)
-      module.gradWeight:fill(0.25)
-      local y, gradient = module:forward(x), torch.randn(x:size()):type(T)
-      local grad_input = module:updateGradInput(x, gradient)
-      module:accGradParameters(x, gradient, 0.5)
-      return y, grad_input, module.gradWeight
-   end)
-   local rows_of_windows, columns_of_windows = random(1, 7), random(1, 4)
-   local pictures = images(T, random(1, 3), 3, random(4, 30))
-   if random(1, 3) == 1 then pictures = pictures:clone():mul(2):round() end
-   local neighbours, beta = 2 * random(1, 3) + 1, random(1, 2) == 1 and 0.75 or torch.uniform(0.1, 2)
-   both_ways(T .. ' SpatialCrossMapLRN', function()
-      local module = nn.SpatialCrossMapLRN(neighbours, 0.1, beta):type(T)
-      local y = module:forward(pictures)
-      return y, module:updateGradInput(pictures, torch.randn(y:size()):type(T))
-   end)
-   for _, name in ipairs{ 'SpatialAdaptiveMaxPooling', 'SpatialAdaptiveAveragePooling' } do
-      both_ways(('%s %s'):format(T, name), function()
-         local module = nn[name](columns_of_windows, rows_of_windows):type(T)
-         local y = module:forward(pictures)
-         local places, gradient = module.indices and module.indices:clone(), torch.randn(y:size()):type(T)
-         if places and average then
-            module.indices:view(-1)[random(1, y:nElement())] = ({ 1, 100000, -3 })[random(1, 3)]
-         end
-         return y, module:updateGradInput(pictures, gradient), places
-      end)
-   end
-   both_ways(T .. ' RReLU', function()
-      local module = nn.RReLU(0.1, 0.4):type(T)
-      if average then module:evaluate() end
-      return module:forward(a), module:updateGradInput(a, b)
-   end)
 end
 
 local function distances(T)

@@ -123,10 +123,44 @@ local function gated_units(T)
    end
 end
 
+local function with_weights(T)
+   local a, b = h.two_batches(T)
+   local planes = random(1, 3) == 1 and a:size(a:dim()) or 0
+   both_ways(T .. ' PReLU', function()
+      local module = nn.PReLU(random(1, 6) == 1 and planes + 1 or planes):type(T)
+      module.gradWeight:fill(0.25)
+      local y, grad_input = module:forward(a), module:updateGradInput(a, b)
+      module:accGradParameters(a, b, 0.5)
+      return y, grad_input, module.gradWeight
+   end)
+   local x = h.images(T, 3, 1, 6)
+   both_ways(T .. ' PReLU of images', function()
+      local module = nn.PReLU(x:dim() == 4 and 3 or 1):type(T)
+      module.weight:uniform(-1, 1)
+      module.gradWeight:fill(0.25)
+      local y, gradient = module:forward(x), torch.randn(x:size()):type(T)
+      local grad_input = module:updateGradInput(x, gradient)
+      module:accGradParameters(x, gradient, 0.5)
+      return y, grad_input, module.gradWeight
+   end)
+end
+
+local function random_slopes(T)
+   local a, b = h.two_batches(T)
+   local evaluates = random(1, 2) == 1
+   both_ways(T .. ' RReLU', function()
+      local module = nn.RReLU(0.1, 0.4):type(T)
+      if evaluates then module:evaluate() end
+      return module:forward(a), module:updateGradInput(a, b)
+   end)
+end
+
 return {
    { name = 'other_sizes', types = h.REALS, run = other_sizes },
    { name = 'transfers', types = h.REALS, run = transfers },
    { name = 'soft_maxima', types = h.REALS, run = soft_maxima },
    { name = 'soft_maxima_of_images', types = h.REALS, run = soft_maxima_of_images },
    { name = 'gated_units', types = h.REALS, run = gated_units },
+   { name = 'with_weights', types = h.REALS, run = with_weights },
+   { name = 'random_slopes', types = h.REALS, run = random_slopes },
 }

@@ -106,7 +106,7 @@ local function along(size, span, step, border, by_ceil)
    return n, max(size + 2 * border, (n - 1) * step + span)
 end
 
-local function whole_numbers(n) return ffi.new('int32_t[?]', n) end
+local function whole_numbers(n) return (ffi.new('int32_t[?]', n)) end
 
 -- Where each window begins in the planes with their borders, which plane of its image it is of, and how far its
 -- elements are from the first.

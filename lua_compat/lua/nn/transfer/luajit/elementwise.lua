@@ -1,7 +1,6 @@
 -- Transfer functions and their gradients for few elements. Those of which Lua's result is the same
 -- but for the last bit.
 local memory = require 'torch.core.memory'
-local is_apart = require('torch.core.overlap').is_apart
 local few = require 'torch.luajit.elementwise'
 local ways = require 'torch.core.ways'
 local gates = require 'nn.shared.luajit.gates'
@@ -40,7 +39,7 @@ local outside = of('($x > v or $x < -v) and $y or 0', '$y * $gate(abs($x) - v) +
 local function after(f, further)
    further = of(further)
    return function(r, x, s, _, n)
-      return is_apart(r, x, s) and f(r, x, x, nil, n) and further(r, r, s, nil, n)
+      return gates.apart(r, x, s) and f(r, x, x, nil, n) and further(r, r, s, nil, n)
    end
 end
 
@@ -50,7 +49,7 @@ local functions = few.functions
 local below_zero, with_exponentials = of('$x > 0 and 0 or $x', 'min($x, 0)'),
    of('$y > 0 and $y or v * ($x - 1)', 'max($y, 0) + v * ($x - 1)')
 local function elu(r, x, _, v, n)
-   return is_apart(r, x) and below_zero(r, x, x, nil, n) and functions.exp(r, r, r, nil, n)
+   return gates.apart(r, x) and below_zero(r, x, x, nil, n) and functions.exp(r, r, r, nil, n)
       and with_exponentials(r, r, x, v, n)
 end
 
@@ -76,7 +75,7 @@ local forward = {
       exp = functions.exp,
    log = functions.log, soft_sign = of '$x / (1 + abs($x))',
    hard_shrink = of('($x > v or $x < -v) and $x or 0', '$x * $gate(abs($x) - v) + 0'),
-   soft_shrink = function(r, t, s, v, n) return v >= 0 and soft_shrink(r, t, s, v, n) end,
+   soft_shrink = function(r, t, s, v, n) return v >= 0 and soft_shrink(r, t, s, v, n) or no 'a threshold below 0' end,
    elu = elu, leaky_relu = rectifiers.leaky, hard_tanh = hard_tanh, relu6 = relu6,
    power = function(r, t, s, v, n) return (powers[v] or power)(r, t, s, v, n) end,
    hard_tanh_in_place = hard_tanh_in_place, relu6_in_place = relu6_in_place,
