@@ -27,4 +27,4 @@ for _, folder in ipairs{ 'dialect', 'env', 'th', 'torch', 'trepl', 'xlua' } do
 end
 
 -- Scripts as people write them, with globals of their own.
-for _, folder in ipairs{ 'tests', 'benchmarks' } do files[folder] = { allow_defined_top = true, ignore = { '1', '2', '4' } } end
+for _, folder in ipairs{ 'tests', 'benchmarks', 'examples' } do files[folder] = { allow_defined_top = true, ignore = { '1', '2', '4' } } end

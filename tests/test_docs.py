@@ -30,7 +30,7 @@ from tests.helpers.places import ROOT
 
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
 PAGES += sorted((ROOT / "docs").glob("*.md"))
-FOLDERS = ("benchmarks", "convnet_benchmarks", "docs", "lua_compat", "nets", "tests")
+FOLDERS = ("benchmarks", "convnet_benchmarks", "docs", "examples", "lua_compat", "nets", "tests")
 PACKAGES = ("convnet_benchmarks", "lua_compat")
 SCRIPTS = {"benchmark.py": benchmark.command, "benchmark_criterion.py": criterion.command}
 

@@ -44,7 +44,7 @@ def measure(point: Point, settling: Settling | None = None) -> dict[str, Any]:
     A point that does not run (out of memory, unsupported, any error of PyTorch) has its ``status`` and
     ``reason`` and no figures; the memory it took is given back.
     """
-    kept = settling or Settling(most_seconds=10.0)
+    kept = settling or Settling()
     return measure_with(point, lambda workload: figures(workload, kept))
 
 

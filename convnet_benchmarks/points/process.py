@@ -160,7 +160,7 @@ def measure_apart(
         with PointWorker(memory_budget=memory_budget, time_limit=time_limit, cores=cores) as worker:
             if scenario is not None:
                 return worker.measure_scenario(point, scenario)
-            return worker.measure(point, settling or Settling(most_seconds=10.0))
+            return worker.measure(point, settling or Settling())
     except WorkerEndedError as ended:
         return record_of(point, Outcome(ended.status, str(ended), {}), begin)
 

@@ -127,7 +127,7 @@ class Settling:
 
     fewest_passes: int = 10
     least_seconds: float = 0.5
-    most_seconds: float = 60.0
+    most_seconds: float = 10.0
     # Four times the samples halve the interval; less than this gain from doubling them is the noise's floor.
     plateau_gain: float = 0.9
 
