@@ -9,6 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
+from lua_compat.declarations import declarations
 from lua_compat.runtime.state import Runtime
 
 HERE = Path(__file__).parent
@@ -96,6 +97,27 @@ def reason(name: Name) -> str:
     raise KeyError(f"{name} is missing: add it to lua_compat, or its reason to {Path(__file__).name}")
 
 
+def classes_of_nn() -> list[str]:
+    """Returns the lines of the table of nn's layers and criterions, from their declarations."""
+    rows = []
+    for name, declared in sorted(declarations().items()):
+        counterpart = f"`torch.nn.{declared.torch_nn}`" if declared.torch_nn else ""
+        rows.append(
+            f"| `nn.{name}{declared.usage}` | {declared.help.replace('|', chr(92) + '|')} | {counterpart} |"
+        )
+    return [
+        "",
+        "## The classes of nn",
+        "",
+        "Optional arguments are in brackets. The last column names the class of PyTorch that computes the",
+        "same, if there is one; [models.md](models.md) says what is converted.",
+        "",
+        "| Class | What it does | In PyTorch |",
+        "|---|---|---|",
+        *rows,
+    ]
+
+
 def coverage_page() -> str:
     names = torch7_names()
     missing = missing_names(names)
@@ -124,7 +146,7 @@ def coverage_page() -> str:
         "docs/lua.md says what was compared.",
         "",
     ]
-    return "\n".join([*head, *summary, *details]) + "\n"
+    return "\n".join([*head, *summary, *details, *classes_of_nn()]) + "\n"
 
 
 if __name__ == "__main__":

@@ -153,6 +153,49 @@ def test_fields_are_what_torch7_makes_of_them(tmp_path: Path) -> None:
     )
 
 
+# By Torch7: a layer, its input, a field out of its range, and what is said.
+RANGES = """
+    { nn.SpatialMaxPooling(2, 2), image, 'kW', 0, 5, 'kernel size', 'kH: 2 kW: 0' },
+    { nn.SpatialDilatedMaxPooling(2, 2), image, 'dH', -1, 8, 'stride', 'dH: -1 dW: 2' },
+    { nn.SpatialDilatedMaxPooling(2, 2), image, 'dilationW', 0, 12, 'dilation', 'dilationH: 1 dilationW: 0' },
+    { nn.SpatialAveragePooling(2, 2), image, 'kH', -1, 5, 'kernel size', 'kH: -1 kW: 2' },
+    { nn.SpatialConvolutionMM(2, 2, 2, 2), image, 'kW', 0, 9, 'kernel size', 'kH: 2 kW: 0' },
+    { nn.SpatialConvolution(2, 2, 2, 2), image, 'dW', -1, 11, 'stride', 'dH: 1 dW: -1' },
+    { nn.SpatialDilatedConvolution(2, 2, 2, 2), image, 'dilationW', 0, 15, 'dilation',
+       'dilationH: 1, dilationW: 0' },
+    { nn.TemporalMaxPooling(2, 2), frames, 'kW', 0, 5, 'kernel size', 'kW: 0' },
+    { nn.TemporalMaxPooling(2, 2), frames, 'dW', -1, 6, 'stride', 'dW: -1' },
+    { nn.TemporalConvolution(8, 2, 2), frames, 'dW', 0, 11, 'stride', 'dW: 0' },
+    { nn.VolumetricMaxPooling(2, 2, 2), volume, 'kT', -1, 5, 'kernel size', 'kT: -1 kH: 2 kW: 2' },
+    { nn.VolumetricAveragePooling(2, 2, 2), volume, 'dW', 0, 8, 'stride', 'dT: 2 dH: 2 dW: 0' },
+"""
+
+
+def test_numbers_out_of_range_are_refused_in_torch7_s_words(tmp_path: Path) -> None:
+    run_lua(
+        tmp_path,
+        f"""
+        require 'nn'
+        local image, frames, volume = torch.ones(1, 2, 8, 8), torch.ones(8, 8), torch.ones(2, 8, 8, 8)
+        for _, row in ipairs{{ {RANGES} }} do
+           local module, x, name, value, place, what, numbers = unpack(row)
+           local expected = "bad argument #%d to 'v' (%s should be greater than zero, but got %s)"
+           expected = expected:format(place, what, numbers)
+           local y = module:forward(x):clone()
+           module[name] = value
+           for _, call in ipairs{{ 'updateOutput', 'updateGradInput' }} do
+              local ok, problem = pcall(module[call], module, x, y)
+              assert(not ok and problem:find(expected, 1, true), problem)
+           end
+        end
+        local module = nn.SpatialMaxPooling(2, 2, 2, 2, 9, 0)
+        local ok, problem = pcall(module.forward, module, image)
+        assert(not ok and problem:find("bad argument #2 to 'v' (pad should be smaller than half of kernel "
+           .. 'size, but got padW = 9, padH = 0, kW = 2, kH = 2)', 1, true), problem)
+        """,
+    )
+
+
 def test_a_step_backwards_is_refused(tmp_path: Path) -> None:
     run_lua(
         tmp_path,
