@@ -55,9 +55,17 @@ local arguments_in = kept(function(list)
    return arguments
 end)
 
+local keywords = {}
+for word in ('and break do else elseif end false for function if in local nil not or repeat return then true until while')
+   :gmatch '%a+' do
+   keywords[word] = true
+end
+
 local words_in = kept(function(line)
-   local words = {}
-   for word in line:gmatch '%a[%w_]*' do words[#words + 1] = word end
+   local words, seen = {}, {}
+   for word in line:gmatch '%a[%w_]*' do
+      if not (keywords[word] or seen[word]) then words[#words + 1], seen[word] = word, true end
+   end
    return words
 end)
 
@@ -107,18 +115,23 @@ end
 local function filled(name, hole, list, values, used)
    local value = values[hole]
    if value == nil then fail(name, '$%s is not given', hole) end
-   used[hole], value = true, as_text(value)
-   if value:find('$', 1, true) then
-      -- $1 alone is the whole list
-      local arguments = value:find '%$[2-9]' and arguments_in[list] or { list:match '^%(%s*(.-)%s*%)$' }
-      value = value:gsub('%$(%d)', function(k)
-         return arguments[tonumber(k)] or fail(name, '$%s has no argument %s', hole, k)
-      end)
+   if type(value) ~= 'string' then value = as_text(value) end
+   if list == '' and not value:find '%$%d' then
+      local known = used[hole]
+      if type(known) ~= 'string' then known = expanded(name, value, values, used) end
+      used[hole] = known
+      return known
    end
+   -- $1 alone is the whole list
+   local arguments = value:find '%$[2-9]' and arguments_in[list] or { list:match '^%(%s*(.-)%s*%)$' }
+   value = value:gsub('%$(%d)', function(k)
+      return arguments[tonumber(k)] or fail(name, '$%s has no argument %s', hole, k)
+   end)
+   used[hole] = used[hole] or true
    return expanded(name, value, values, used)
 end
 
--- A text with what its holes stand for; used: the names of these, which become true.
+-- A text with what its holes stand for; used[hole]: becomes that, or true.
 function expanded(name, text, values, used)
    if not text:find('$', 1, true) then return text end
    local parts = {}
