@@ -13,6 +13,7 @@ from lua_compat.runtime.cuda import ANY_DEVICE
 from lua_compat.runtime.errors import LuaError
 from lua_compat.runtime.hash_seed import CannotFixOrder, restart_with_fixed_addresses
 from lua_compat.runtime.interrupts import INTERRUPTED, Interrupts, interruptible
+from lua_compat.runtime.openmp import sleep_while_waiting
 from lua_compat.runtime.threads import Crew
 from lua_compat.runtime.trusted_files import TrustedFiles
 from lua_compat.standard_streams import (
@@ -275,6 +276,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return USAGE_ERROR
     if "stdout" in closed:
         let_stdout_fail()
+    own_process = argv is None
+    if own_process:
+        sleep_while_waiting(os.environ)
     try:
         if command.sandbox:
             return _run_in_sandbox(command)
@@ -284,7 +288,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     if _wants_prompt(command) and not _has_prompt_toolkit():
         print("th: the prompt needs the package prompt_toolkit: pip install prompt_toolkit", file=sys.stderr)
         return USAGE_ERROR
-    own_process = argv is None
     if command.same_order and own_process:
         try:
             restart_with_fixed_addresses()
