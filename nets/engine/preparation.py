@@ -15,7 +15,7 @@ from convnet_benchmarks.nets.engine.plan import EnginePhases
 from convnet_benchmarks.nets.engine.trace import CompileError, state_kept, trace
 from convnet_benchmarks.nets.several_inputs import SeveralInputs
 
-_PASSES, _FEWEST_PASSES = 8, 4  # a plan's first ones are slower: they make copies of weights and record it
+_PASSES, _FEWEST_PASSES = 8, 2  # a plan's first ones are slower: they make copies of weights and record it
 _SECONDS = 3.0  # of timing, after the fewest passes
 _WORTH = 0.98  # of the time: a difference that timings are sure of
 

@@ -17,6 +17,7 @@ from torch import nn
 from convnet_benchmarks.nets.modules.torch7 import CAddTable, Concat, ConcatTable
 from lua_compat import t7
 from lua_compat.conversion import ConversionError, from_torch, to_torch
+from lua_compat.conversion.families import recurrent
 from lua_compat.conversion.python_source import program
 from lua_compat.conversion.python_source.definitions import Definitions
 from lua_compat.conversion.python_source.program import python_source, save_python
@@ -278,3 +279,31 @@ def test_one_name_for_two_things_is_refused() -> None:
     definitions.need(tables.CAddTable)
     with pytest.raises(ConversionError, match=r"CAddTable: of .* two things of one name"):
         definitions.need(CAddTable)
+
+
+@pytest.mark.parametrize("kind", [recurrent.LSTM, recurrent.GRU, recurrent.RNN])
+def test_cudnns_recurrent_layers(tmp_path: Path, kind: Callable[..., nn.Module]) -> None:
+    more = {"nonlinearity": "relu"} if kind is recurrent.RNN else {}
+    net = nn.Sequential(kind(4, 3, 2, batch_first=True, bidirectional=True, **more), nn.Linear(6, 2))
+    save_python(net, tmp_path / "net.py")
+    input = torch.randn(2, 5, 4)
+    torch.testing.assert_close(written_nets.load(tmp_path, "net")(input), net(input))
+
+
+def test_tables_in_a_graph(tmp_path: Path) -> None:
+    """{x} of a table that nngraph selects from, and a graph within a graph."""
+    steps: list[Any] = [
+        (None, (), None),
+        (None, (0,), 1),
+        (None, (0,), 2),
+        (0, (1,), None),
+        (1, (2, 3), None),
+    ]
+    inner = graph.GraphModule([nn.Linear(3, 3), tables.CAddTable(inplace=True)], steps, (4, 3), 2)
+    outer: list[Any] = [(None, (), None), (0, (0,), None), (None, (1,), 2), (1, (2,), None)]
+    net = graph.GraphModule([inner, nn.Tanh()], outer, (3, 1), 2)
+    save_python(net, tmp_path / "net.py")
+    input = [torch.randn(2, 3), torch.randn(2, 3)]
+    found, expected = written_nets.load(tmp_path, "net")(input), net(input)
+    for one, other in zip(tensors_of(found), tensors_of(expected), strict=True):
+        torch.testing.assert_close(one, other)
