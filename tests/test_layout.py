@@ -58,6 +58,7 @@ SLOW = {
     "lua_compat.drawing.connection",
     "lua_compat.kernels.packages.databases",
     "lua_compat.kernels.packages.sockets",
+    "lua_compat.optional_packages",
     "lua_compat.sandbox",
     "platformdirs",
 }

@@ -4,8 +4,7 @@ import contextlib
 from typing import Any
 
 from convnet_benchmarks.counters.counter import UnreadableError
-
-_PACKAGE = "the package nvidia-ml-py is missing (pip install 'convnet-benchmarks[nvml]')"
+from lua_compat.optional_packages import pip_install
 
 
 class NvmlGpu:
@@ -18,7 +17,9 @@ class NvmlGpu:
         try:
             import pynvml
         except ImportError:
-            raise UnreadableError(f"NVML: {_PACKAGE}") from None
+            raise UnreadableError(
+                f"NVML: the package nvidia-ml-py is missing ({pip_install('nvml')})"
+            ) from None
         self._nvml: Any = pynvml
         try:
             pynvml.nvmlInit()

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.nets.version import VERSION
 from convnet_benchmarks.points.process import describe_device
+from lua_compat.optional_packages import pip_install
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -220,9 +221,7 @@ def _connected(address: str) -> "Client":
     try:
         from distributed import Client
     except ImportError:
-        raise UserError(
-            f"option {OPTION}: needs Dask's distributed: pip install 'convnet-benchmarks[cluster]'"
-        ) from None
+        raise UserError(f"option {OPTION}: needs Dask's distributed: {pip_install('cluster')}") from None
     if not _ADDRESS.fullmatch(address):
         raise UserError(
             f"option {OPTION}: '{address}' is not an address; accepted: what dask scheduler prints, such as "

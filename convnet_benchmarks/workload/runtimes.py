@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks.workload.backends import Backend, UnsupportedError
 from convnet_benchmarks.workload.program_files import computed_by_lua, export_onnx
+from lua_compat.optional_packages import pip_install
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -22,7 +23,7 @@ def missing_package(backend: Backend) -> str:
     missing = [name for name in needed if find_spec(name) is None]
     if not missing:
         return ""
-    return f"backend {backend.name} needs {' and '.join(missing)}: pip install 'convnet-benchmarks[runtimes]'"
+    return f"backend {backend.name} needs {' and '.join(missing)}: {pip_install('runtimes')}"
 
 
 def open_runtime(backend: Backend, module: "nn.Module", input: "Tensor") -> "Callable[[], list[Tensor]]":

@@ -327,7 +327,9 @@ def _install_kernel(command: Command) -> int:
     try:
         from lua_compat.notebook.installation import CannotInstall, install
     except ImportError as error:
-        needed = f"needs the package {error.name}: pip install 'convnet-benchmarks[jupyter]'"
+        from lua_compat.optional_packages import pip_install
+
+        needed = f"needs the package {error.name}: {pip_install('jupyter')}"
         print(f"th: --install-kernel {needed}", file=sys.stderr)
         return USAGE_ERROR
     user = command.kernel_place == "--user"

@@ -20,6 +20,7 @@ from convnet_benchmarks.options.types import names
 from convnet_benchmarks.output import OutputFile
 from convnet_benchmarks.results.load import load_all
 from convnet_benchmarks.tables import Column, Table
+from lua_compat.optional_packages import pip_install
 
 if TYPE_CHECKING:
     from convnet_benchmarks.commands.report.page import Section
@@ -32,7 +33,7 @@ _DESCRIPTION = """\
 Draws every chart that the files have data for: throughput and memory against batch size, the largest batch,
 throughput across hardware, accuracy against throughput, time by layer, roofline, and published numbers of
 2015 to 2018 next to new ones. The page loads nothing from anywhere. Missing charts are named, with the
-command that makes their data. Needs bokeh, and --png matplotlib: pip install 'convnet-benchmarks[report]'."""
+command that makes their data. Needs bokeh, and --png matplotlib: the packages of the extra [report]."""
 _EXAMPLES = (
     "sweep.jsonl --out report.html",
     "sweep.jsonl ops.json roofline.json alexnet.json titanx_2015.log --out report.html --png pictures",
@@ -83,7 +84,7 @@ def _parser(program: str) -> argparse.ArgumentParser:
 
 def _require(package: str, what: str) -> None:
     if importlib.util.find_spec(package) is None:
-        raise UserError(f"{what} needs {package}: pip install 'convnet-benchmarks[report]'")
+        raise UserError(f"{what} needs {package}: {pip_install('report')}")
 
 
 def _sections(options: argparse.Namespace, data: ReportData) -> "tuple[list[Section], list[Source]]":

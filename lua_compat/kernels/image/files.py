@@ -39,8 +39,10 @@ def pillow() -> types.ModuleType:
     try:
         import PIL.Image
     except ImportError:
+        from lua_compat.optional_packages import pip_install
+
         raise ValueError(
-            "image: PNG, JPEG and text need Pillow: pip install 'convnet-benchmarks[image]' (or pillow)"
+            f"image: PNG, JPEG and text need Pillow: {pip_install('image')} (or pillow)"
         ) from None
     return PIL.Image
 

@@ -22,4 +22,6 @@ def check_extra(module: str, package: str, project: str) -> None:
 
 
 def _needs(package: str, project: str, group: str) -> str:
-    return f"{package} needs {project}: pip install 'convnet-benchmarks[{group}]' (or {project})"
+    from lua_compat.optional_packages import pip_install
+
+    return f"{package} needs {project}: {pip_install(group)} (or {project})"

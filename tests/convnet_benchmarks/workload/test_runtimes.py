@@ -1,5 +1,6 @@
 """Other libraries than PyTorch as variants of the studies of inference."""
 
+import re
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,6 +17,7 @@ from convnet_benchmarks.points.point import Point
 from convnet_benchmarks.timing.loops import Settling
 from convnet_benchmarks.workload.backends import BACKENDS, LEGACY_BACKENDS, UnsupportedError
 from convnet_benchmarks.workload.kernels import open_inference
+from lua_compat.optional_packages import pip_install
 
 RUNTIMES = ("onnxruntime", "onnxruntime-unfused", "openvino")
 
@@ -107,7 +109,7 @@ def test_a_package_that_is_not_installed_is_named_with_its_extra(
     name: str, package: str, without: Callable[[str], None], tmp_path: Path
 ) -> None:
     without(package)
-    told = f"backend {name} needs {package}: pip install 'convnet-benchmarks\\[runtimes\\]'"
+    told = re.escape(f"backend {name} needs {package}: {pip_install('runtimes')}")
     points = ["--points", str(tmp_path / "points.jsonl")]
     with pytest.raises(UserError, match=f"option --with: {told}"):
         backends.main(["--nets", "recognize_digits", "--with", name, *points], "program")

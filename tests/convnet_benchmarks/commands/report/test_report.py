@@ -20,6 +20,7 @@ from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.results.load import load_all
 from convnet_benchmarks.results.measurement import Measurement
 from convnet_benchmarks.tables import Column, Table
+from lua_compat.optional_packages import pip_install
 from tests.helpers import made_results
 from tests.helpers.commands import run_python
 
@@ -190,7 +191,7 @@ def test_a_table_keeps_its_alignment_and_caption() -> None:
 @pytest.mark.parametrize(
     ("missing", "arguments", "message"),
     [
-        ("bokeh", ["x.json"], "the page needs bokeh: pip install 'convnet-benchmarks[report]'"),
+        ("bokeh", ["x.json"], f"the page needs bokeh: {pip_install('report')}"),
         ("matplotlib", ["x.json", "--png", "p"], "option --png needs matplotlib: pip install"),
     ],
 )
