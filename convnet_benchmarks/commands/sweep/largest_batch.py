@@ -1,8 +1,10 @@
 """The largest batch that a device's memory holds, by doubling and then bisection."""
 
 import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import datetime, timezone
 from typing import Any
 
 from convnet_benchmarks.points.point import OK, OUT_OF_MEMORY, Point
@@ -88,8 +90,10 @@ def find_largest_batch(point: Point, memory_budget: int | None, **limits: Any) -
 
     ``memory_budget``: bytes of main memory for the process that tries a batch; a GPU's limit is its memory.
     ``limits``: as PointWorker's. Keys: ``status``, ``reason``, ``largest_batch``, ``smallest_failing_batch``,
-    ``peak_memory_bytes`` and ``ran`` of the largest, and ``tried``, every batch with its status and peak.
+    ``peak_memory_bytes`` and ``ran`` of the largest, ``tried``, every batch with its status and peak,
+    and when it was found and how long that took.
     """
+    begin = time.perf_counter()
     tries = _Tries(point, memory_budget, limits)
     largest, failing = 0, None
     status, reason = OK, ""
@@ -108,4 +112,6 @@ def find_largest_batch(point: Point, memory_budget: int | None, **limits: Any) -
         "smallest_failing_batch": failing,
         "peak_memory_bytes": peaks.get(largest),
         "tried": tries.tried,
+        "time": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "seconds": time.perf_counter() - begin,
     }
