@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from lua_compat import run
+from lua_compat.runtime.state import Runtime
 from tests.helpers.commands import run_lua
 from tests.helpers.places import GOLDEN
 
@@ -17,15 +18,12 @@ def test_values_are_those_of_torch7(capfd: pytest.CaptureFixture[str]) -> None:
     assert capfd.readouterr().out.splitlines() == recorded.splitlines()
 
 
-@pytest.mark.parametrize("most", ["elementwise.LIMIT", "0"], ids=["in Lua", "in Python"])
+@pytest.mark.parametrize("way", ["any", "pytorch"])
 def test_last_bits_equal_numbers_and_nans_are_as_in_torch7(
-    most: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    way: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     edges = GOLDEN / "programs" / "edges.lua"
-    script = tmp_path / "edges.lua"
-    limit = f"local elementwise = require 'torch.luajit.elementwise' elementwise.LIMIT = {most}"
-    script.write_text(f"{limit}\ndofile {str(edges)!r}\n")
-    assert run(script) == 0
+    assert Runtime(str(edges), way=way).run_file(str(edges)) == 0
     assert capfd.readouterr().out.splitlines() == edges.with_suffix(".txt").read_text().splitlines()
 
 
@@ -37,12 +35,12 @@ def test_modules_train_on_after_clear_state(capfd: pytest.CaptureFixture[str]) -
 def test_calls_that_are_ended_in_the_middle_leave_nothing_half_done(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    assert run(HERE / "interrupted.lua") == 0
+    assert Runtime(way="any").run_file(str(HERE / "interrupted.lua")) == 0
     assert int(capfd.readouterr().out) > 300
 
 
 def test_tensors_that_kernels_have_read_or_written_may_grow() -> None:
-    assert run(HERE / "grown.lua") == 0
+    assert Runtime(way="any").run_file(str(HERE / "grown.lua")) == 0
 
 
 def test_results_and_indices_may_share_memory_with_what_is_read() -> None:

@@ -91,7 +91,7 @@ function luajit.elementwise_loss_gradient(gradient, x, target, name, average)
    if name == 'soft_margin' then return logistic.soft_margin_gradient(gradient, x, target, average) end
    local f, n = differentiate[name], count(x)
    if not f then return no 'a loss that is PyTorch\'s alone' end
-   if not (gates.typed(x.T, x, gradient) and gates.few(n, MOST * few.LIMIT) and gates.same_size(x, target)
+   if not (gates.typed(x.T, gradient) and gates.few(n, MOST * few.LIMIT) and gates.same_size(x, target)
       and gates.apart(gradient, x, target)) then
       return false
    end
