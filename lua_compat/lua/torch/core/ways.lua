@@ -20,15 +20,15 @@ function ways.only() error('only a state that is watched can be told which way t
 
 if not shared.watched then return ways end
 
-local rawset, setmetatable, error, ipairs, pairs = rawset, setmetatable, error, ipairs, pairs
+local rawset, setmetatable, error, ipairs, pairs, select = rawset, setmetatable, error, ipairs, pairs, select
 local sort, concat = table.sort, table.concat
 
 local asked         -- nil; or 'pytorch' or 'luajit', which here is whatever is faster than PyTorch
 local reason        -- the last that was given
 local operations = {} -- by name: { name, way..., [way] = { calls = n, refusals = { [reason] = n } } }
 
-function ways.no(why)
-   reason = why
+function ways.no(why, ...)
+   reason = select('#', ...) > 0 and why:format(...) or why
    return false
 end
 
