@@ -29,9 +29,9 @@ class Result:
 
     ``status``: complete, interrupted, out of memory or failed. ``lines``: the legacy figures in milliseconds
     per sample; ``loops``: what they came from. ``convolutions``: the kernels that PyTorch selected, with how
-    many convolutions each ran. ``first_pass``: its seconds, and how many it took longer than the next, which
-    finds its kernels loaded and chosen. ``scaling``: what several processes compared with one, None for one
-    process.
+    many convolutions each ran. ``first_pass``: its seconds, those of choosing the engine's kernels before it,
+    and how many it took longer than the next, which finds its kernels loaded and chosen. ``scaling``: what
+    several processes compared with one, None for one process.
     """
 
     kind: str
@@ -97,6 +97,11 @@ class Result:
             lines.append(
                 f"the first pass took {longer:.1f} s longer than the next: kernels were loaded and chosen; "
                 "only :dry-run(): includes that"
+            )
+        choosing = self.first_pass.get("choosing_seconds", 0.0)
+        if choosing >= _WORTH_TELLING:
+            lines.append(
+                f"choosing kernels took {choosing:.1f} s before the first pass; no figure includes that"
             )
         if self.engine is not None and self.options.backend is not None:
             lines += _engine_table(self.engine)

@@ -129,7 +129,7 @@ class LegacyRun:
         work()
         self.clock.synchronise()
         seconds = self.processes.largest(time.perf_counter() - start)
-        self.first_pass = {"seconds": seconds}
+        self.first_pass = {"seconds": seconds, "choosing_seconds": self.opened.choosing_seconds}
         return seconds * 1e3 / self.samples_per_pass
 
     def settle(self, work: Callable[[], object]) -> None:

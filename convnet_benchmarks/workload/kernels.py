@@ -3,6 +3,7 @@
 import contextlib
 import os
 import shutil
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -31,7 +32,8 @@ class Opened:
     where only inference was asked for and PyTorch runs it. ``engine``: what the CPU engine chose, None if
     PyTorch runs the net. ``note``: what runs instead of what was asked for, empty if nothing does.
     ``timed_engine``: after a pass, the engine's report with the part of the machine's roof that each layer
-    reaches, which takes some more passes.
+    reaches, which takes some more passes. ``choosing_seconds``: how long an engine took to be ready, mostly
+    to compile and to time kernels.
     """
 
     infer: Callable[[], Any]
@@ -39,6 +41,7 @@ class Opened:
     engine: "Report | None" = None
     note: str = ""
     timed_engine: "Callable[[], Report] | None" = None
+    choosing_seconds: float = 0.0
 
 
 @contextlib.contextmanager
@@ -64,10 +67,12 @@ def open_training(
     if backend.runtime:
         raise UnsupportedError(f"backend {backend.name} runs inference only")
     note = ""
+    started = time.perf_counter()
     if backend.engine and _is_cuda(input):
         with _gpu_engine(backend, module, input, False, tuning_seconds, told) as gpu_phases:
-            infer = partial(gpu_phases.infer, input)
-            yield Opened(infer, gpu_phases, gpu_phases.report(), gpu_phases.captured)
+            seconds = time.perf_counter() - started
+            infer, report = partial(gpu_phases.infer, input), gpu_phases.report()
+            yield Opened(infer, gpu_phases, report, gpu_phases.captured, choosing_seconds=seconds)
         return
     if backend.engine:
         try:
@@ -77,9 +82,10 @@ def open_training(
                 raise
             note = f"{error}; PyTorch's autograd runs it instead"
         else:
+            seconds = time.perf_counter() - started
             with phases:
                 infer, report = partial(phases.updateOutput, input), phases.report()
-                yield Opened(infer, phases, report, report.note, timed_engine=phases.timed_report)
+                yield Opened(infer, phases, report, report.note, phases.timed_report, seconds)
             return
     if backend.compiled or backend.graph:
         what = "torch.compile" if backend.compiled else "a CUDA graph"

@@ -161,8 +161,11 @@ def test_switches_choose_kernels_and_class_names(tmp_path: Path) -> None:
     done = run_python("benchmark.py", *arguments)
     assert done.returncode == 0, done.stderr
     assert "nn.SpatialConvolution(3 -> 64" in done.stdout and "ConvolutionMM" not in done.stdout
-    assert json.loads(path.read_text())["backend"]["name"] == "direct"
+    result = json.loads(path.read_text())
+    assert result["backend"]["name"] == "direct"
     assert "backend direct" in done.stderr
+    choosing = result["first_pass"]["choosing_seconds"]
+    assert choosing > 0 and ("choosing kernels took" in done.stderr) == (choosing >= 0.5)
 
 
 def test_a_forced_backend_shows_what_runs_each_layer(tmp_path: Path) -> None:
@@ -192,7 +195,7 @@ def test_stock_is_pytorchs_autograd(tmp_path: Path) -> None:
     backend, first = result["backend"], result["first_pass"]
     assert backend["engine"] is None and sum(backend["convolutions"].values()) == 26
     assert first["seconds"] * 1e3 == pytest.approx(result["lines"][":dry-run():"])  # of one sample
-    assert first["longer_than_the_next"] < first["seconds"]
+    assert first["longer_than_the_next"] < first["seconds"] and first["choosing_seconds"] == 0
 
 
 def test_a_format_the_engine_has_not_is_run_by_autograd_and_said() -> None:
