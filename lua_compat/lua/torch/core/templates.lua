@@ -56,8 +56,9 @@ local arguments_in = kept(function(list)
 end)
 
 local keywords = {}
-for word in ('and break do else elseif end false for function if in local nil not or repeat return then true until while')
-   :gmatch '%a+' do
+local KEYWORDS = 'and break do else elseif end false for function if in local nil not or repeat return then true until '
+   .. 'while'
+for word in KEYWORDS:gmatch '%a+' do
    keywords[word] = true
 end
 
