@@ -1,4 +1,4 @@
--- The package nnx, without its pyramids, foveas, graphs and data sets.
+-- The package nnx.
 require 'nn'
 require 'xlua'
 
@@ -11,5 +11,11 @@ require 'nnx.criterions'
 require 'nnx.simple'
 require 'nnx.functions'
 require 'nnx.planes'
+require 'nnx.matching'
+require 'nnx.normalization'
+require 'nnx.pyramids'
+require 'nnx.recursion'
+require 'nnx.forest'
+require 'nnx.datasets'
 
 return nnx

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 import torch.nn.functional as F
 
@@ -33,12 +34,96 @@ def test_what_nnx_computed(tmp_path: Path) -> None:
         assert not list(differences(a, b, 1e-6)), f"{a['name']}, case {number}"
 
 
-def test_what_nnx_computed_of_planes() -> None:
-    got = run_th(PACKAGES / "probe_nnx_planes.lua")
+@pytest.mark.parametrize("name", ["nnx_planes", "nnx_pyramids"])
+def test_what_nnx_printed(name: str) -> None:
+    got = run_th(PACKAGES / f"probe_{name}.lua")
     assert (got.returncode, got.stderr) == (0, "")
-    expected = (PACKAGES / "nnx_planes.txt").read_text().split()
+    expected = (PACKAGES / f"{name}.txt").read_text().split()
     for word, wanted in zip(got.stdout.split(), expected, strict=True):
         assert word == wanted or abs(float(word) - float(wanted)) < 2e-5
+
+
+def test_a_forest_of_soft_maxima_mixes_its_trees(tmp_path: Path) -> None:
+    """Torch7's constructor fails; the numbers are those of its parts."""
+    run_lua(
+        tmp_path,
+        """
+        require 'nnx'
+        local tree = { torch.IntTensor{ 2, 3 }, torch.IntTensor{ 4, 5, 6 }, torch.IntTensor{ 7, 8 } }
+        local forest = nn.SoftMaxForest(5, { tree, tree }, { 1, 1 }, { 4 })
+        local input = { torch.randn(3, 5), torch.IntTensor{ 4, 7, 8 } }
+        local output = forest:forward(input)
+        local weights = forest.gater:forward(input)
+        local wanted = torch.zeros(3)
+        for i, expert in ipairs(forest.smts) do
+           wanted:add(torch.cmul(weights:select(2, i), expert:forward(input)))
+        end
+        assert((output - wanted):abs():max() < 1e-12 and #forest:parameters() > 4)
+        forest:zeroGradParameters()
+        local gradient = forest:backward(input, torch.ones(3))[1]:clone()
+        local x, eps = input[1], 1e-5
+        for _, place in ipairs{ 1, 8, 15 } do
+           local flat = x:view(-1)
+           local value = flat[place]
+           flat[place] = value + eps
+           local above = forest:forward(input):sum()
+           flat[place] = value - eps
+           local below = forest:forward(input):sum()
+           flat[place] = value
+           assert(math.abs((above - below) / (2 * eps) - gradient:view(-1)[place]) < 1e-4)
+        end
+        """,
+    )
+
+
+def test_data_sets_of_nnx(tmp_path: Path) -> None:
+    run_lua(
+        tmp_path,
+        """
+        require 'nnx'
+        require 'image'
+        function print() end
+        function xlua.progress() end
+        image.save(arg[1] .. '/1|7|8.png', torch.zeros(1, 4, 6))
+        image.save(arg[1] .. '/2|9.png', torch.ones(1, 3, 3))
+        local read = nn.DataSet{ dataSetFolder = arg[1], cacheFile = arg[1] .. '/cache', sampleSize = { 1, 5, 5 } }
+        assert(read:size() == 2 and read[1][2][2][1] == 8 and read[2][2]:sum() == 9)
+        assert(read[2][1]:sum() == 25 and read[1][1]:size(3) == 5)
+        local again = nn.DataSet{ dataSetFolder = '/nowhere', cacheFile = arg[1] .. '/cache' }
+        assert(again:size() == 2 and again[2][2]:sum() == 9)
+        local padded = nn.DataSet()
+        padded:append{ dataSetFolder = arg[1], channels = 1, sampleSize = { 1, 5, 7 }, padding = true }
+        assert(padded[2][1]:sum() == 9 and padded[2][1][1][2][3] == 1 and padded[2][1][1][1][3] == 0)
+
+        local function set(...)
+           local made = nn.DataSet()
+           for _, number in ipairs{ ... } do
+              made:add{ input = torch.Tensor{ number }, output = torch.Tensor{ -number } }
+           end
+           return made
+        end
+        local some = set(1, 2, 3, 4)
+        local last = some:popSubset{ nElement = 2 }
+        assert(some:size() == 2 and last[1][1][1] == 4 and last[2][2][1] == -3)
+        some:appendDataSet(last)
+        some:apply(function(t) return t * 2 end)
+        assert(some:size() == 4 and some[3][1][1] == 8)
+        some:emptySet()
+        assert(some:size() == 0 and some[1] == nil)
+
+        local list = nn.DataList()
+        list:appendDataSet(set(1, 2, 3), 'a')
+        list:appendDataSet(set(10), 'b')
+        local order = {}
+        for i = 1, list:size() do
+           local sample = list[i]
+           order[i] = ('%d:%s'):format(sample[1][1], table.concat(sample[2]:totable(), ','))
+        end
+        assert(table.concat(order, ' ') == '1:1,-1 10:-1,1 2:1,-1 10:-1,1 3:1,-1 10:-1,1', table.concat(order, ' '))
+        assert(list[list:size() + 1] == nil and list.nbClass == 2)
+        """,
+        str(tmp_path),
+    )
 
 
 def test_nnx_of_functions_and_what_passes(tmp_path: Path) -> None:
