@@ -30,7 +30,7 @@ Concat(-dimension)
 ConcatTable()
 Container()
 Contiguous()
-Copy(intype=None, outtype=None, forceCopy=False, dontCast=False)
+Copy(intype=None, outtype=None, dontCast=False)
 Cosine(inputSize, outputSize)
 CosineDistance()
 CosineEmbeddingCriterion(margin=0, sizeAverage=True)
@@ -51,7 +51,7 @@ HardTanh(min_value=-1, max_value=1, inplace=False)
 HingeEmbeddingCriterion(margin=1, sizeAverage=True)
 Identity()
 Index(-dimension)
-JoinTable(-dimension, nInputDims=None)
+JoinTable(-dimension)
 L1Cost()
 L1HingeEmbeddingCriterion(margin=1)
 L1Penalty(l1weight, sizeAverage=False, provideOutput=True)
@@ -59,13 +59,13 @@ LeakyReLU(negval=0.01, inplace=False)
 Linear(inputSize, outputSize, bias=True)
 Log()
 LogSigmoid()
-LogSoftMax()
+LogSoftMax(dim=None)
 LookupTable(nIndex, nOutput, -paddingValue=-1, maxNorm=None, normType=None)
 MM(transA=False, transB=False)
 MSECriterion(sizeAverage=True)
 MV(trans=False)
-MarginCriterion(margin=1)
-MarginRankingCriterion(margin=1, sizeAverage=True)
+MarginCriterion(margin=1, sizeAverage=True)
+MarginRankingCriterion(margin=0, sizeAverage=True)
 MaskedSelect()
 Max(-dimension=0)
 Mean(-dimension)
@@ -101,9 +101,9 @@ Sequential()
 Sigmoid()
 SmoothL1Criterion(sizeAverage=True)
 SoftMarginCriterion()
-SoftMax()
-SoftMin()
-SoftPlus(beta=1)
+SoftMax(dim=None)
+SoftMin(dim=None)
+SoftPlus(beta=1, threshold=20)
 SoftShrink(lambd=0.5)
 SoftSign()
 SpatialAdaptiveMaxPooling(w, h)
@@ -115,10 +115,10 @@ SpatialConvolution(nInputPlane, nOutputPlane, kW, kH, dW=1, dH=1, padW=0, padH=N
 SpatialConvolutionLocal(nInputPlane, nOutputPlane, iW, iH, kW, kH, dW=1, dH=1, padW=0, padH=None)
 SpatialConvolutionMap(-conMatrix, kW, kH, dW=1, dH=1)
 SpatialCrossMapLRN(size, alpha=1e-4, beta=0.75, k=1)
-SpatialDilatedConvolution(nInputPlane, nOutputPlane, kW, kH, dW=1, dH=1, padW=0, padH=None, dilationW=1, dilationH=None)
-SpatialDivisiveNormalization(nInputPlane=1, kernel=None, threshold=1e-4, thresval=1e-4)
+SpatialDilatedConvolution(nInputPlane, nOutputPlane, kW, kH, dW=1, dH=1, padW=0, padH=None, dilationH=1, dilationW=None)
+SpatialDivisiveNormalization(nInputPlane=1, kernel=None, threshold=1e-4, thresval=None)
 SpatialDropout(p=0.5)
-SpatialFractionalMaxPooling(qH, qW, arg1, arg2)
+SpatialFractionalMaxPooling(poolSizeW, poolSizeH, arg1, arg2)
 SpatialFullConvolution(nInputPlane, nOutputPlane, kW, kH, dW=1, dH=1, padW=0, padH=None, adjW=0, adjH=0)
 SpatialFullConvolutionMap(-conMatrix, kW, kH, dW=1, dH=1)
 SpatialLPPooling(nInputPlane, pnorm, kW, kH, dW=None, dH=None)
@@ -131,11 +131,11 @@ SpatialSubSampling(nInputPlane, kW, kH, dW=1, dH=1)
 SpatialSubtractiveNormalization(nInputPlane=1, kernel=None)
 SpatialUpSamplingNearest(scale)
 SpatialZeroPadding(pad_l, pad_r=None, pad_t=None, pad_b=None)
-SplitTable(-dimension, nInputDims=None)
-Sqrt()
+SplitTable(-dimension)
+Sqrt(b=0, eps=0)
 Square()
 Squeeze(-dim=None)
-Sum(-dimension=0, nInputDims=None, sizeAverage=False)
+Sum(-dimension=0, sizeAverage=False)
 Tanh()
 TanhShrink()
 TemporalConvolution(inputFrameSize, outputFrameSize, kW, dW=1)
@@ -145,7 +145,7 @@ Threshold(threshold=0, value=0, inplace=False)
 Transpose(*-permutations)
 Unsqueeze(-dim)
 View(*size)
-VolumetricAveragePooling(kT, kW, kH, dT=None, dW=None, dH=None, padT=0, padW=0, padH=0)
+VolumetricAveragePooling(kT, kW, kH, dT=None, dW=None, dH=None, padT=0, padW=0, padH=0, ceil_mode=False, count_include_pad=True)
 VolumetricBatchNormalization(nOutput, eps=1e-5, momentum=0.1, affine=True)
 VolumetricConvolution(nInputPlane, nOutputPlane, kT, kW, kH, dT=1, dW=1, dH=1, padT=0, padW=None, padH=None)
 VolumetricDropout(p=0.5)
@@ -154,7 +154,7 @@ VolumetricMaxPooling(kT, kW, kH, dT=None, dW=None, dH=None, padT=0, padW=0, padH
 VolumetricMaxUnpooling(poolingModule)
 VolumetricReplicationPadding(pleft, pright=None, ptop=None, pbottom=None, pfront=None, pback=None)
 WeightedEuclidean(inputSize, outputSize)
-WeightedMSECriterion(weight)
+WeightedMSECriterion(weight, sizeAverage=True)
 """  # noqa: E501
 
 # Fields that count from 1 in Lua.
@@ -220,6 +220,43 @@ _NONE = {
     "WeightedEuclidean": "fastBackward",
 }
 
+# Fields that the class makes anew: their lists are other lists afterwards.
+_MADE_ANEW = {"FlattenTable": "output input_map"}
+
+# Arguments that Lua's constructor does not take, and that are fields of the object.
+_FIELDS = {
+    "LogSoftMax": "dim",
+    "MarginCriterion": "sizeAverage",
+    "MarginRankingCriterion": "sizeAverage",
+    "SoftMax": "dim",
+    "SoftMin": "dim",
+    "SoftPlus": "threshold",
+    "Sqrt": "eps",
+    "VolumetricAveragePooling": "ceil_mode count_include_pad",
+    "WeightedMSECriterion": "sizeAverage",
+}
+
+# Methods beside those of every module.
+_METHODS = {
+    "Dropout": "setp",
+    "GradientReversal": "setLambda",
+    "Linear": "noBias",
+    "LookupTable": "accUpdateOnly setPadding setMaxNorm setNormType scaleGradByFreq",
+    "PartialLinear": "setPartition resetPartition",
+    "SpatialAveragePooling": "ceil floor setCountIncludePad setCountExcludePad",
+    "SpatialConvolution": "noBias",
+    "SpatialDropout": "setp",
+    "SpatialFractionalMaxPooling": "fixPoolingRegions",
+    "SpatialFullConvolution": "noBias",
+    "SpatialMaxPooling": "ceil floor",
+    "Threshold": "validateParameters",
+    "View": "resetSize",
+    "VolumetricDropout": "setp",
+    "VolumetricMaxPooling": "ceil floor",
+}
+# Those whose argument counts from 0 in Python.
+_METHODS_FROM_ONE = frozenset({"setPadding", "setPartition"})
+
 _REQUIRED = object()
 
 
@@ -256,6 +293,9 @@ class ClassFacts:
         self._names = _NAMES.get(name, {})
         self._lua_names = {python: lua for lua, python in self._names.items()}
         self._none = tuple(_NONE.get(name, "").split())
+        self.made_anew = frozenset(_MADE_ANEW.get(name, "").split())
+        self.fields = tuple(_FIELDS.get(name, "").split())
+        self.methods = tuple(_METHODS.get(name, "").split())
 
     def bound(self, given: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
         """Returns the arguments of a call as Lua takes them. Raises TypeError as Python does."""
@@ -275,6 +315,18 @@ class ClassFacts:
             raise TypeError(f"{self.name}() has no argument {name}, or it is given twice")
         return [_moved(v, 1) if a.from_one else v for v, a in zip(values, self.arguments, strict=True)]
 
+    def apart(self, given: list[Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Returns the arguments that Lua's constructor takes, and those that are fields alone."""
+        if not self.fields:
+            return given, {}
+        named = {argument.name: value for argument, value in zip(self.arguments, given, strict=True)}
+        fields = {name: named.pop(name) for name in self.fields}
+        return list(named.values()), fields
+
+    def arguments_of(self, method: str, given: tuple[Any, ...]) -> list[Any]:
+        """Returns the arguments of one of ``methods`` as Lua takes them."""
+        return [_moved(value, 1) for value in given] if method in _METHODS_FROM_ONE else list(given)
+
     def fields_of(self, lua: dict[str, Any]) -> dict[str, Any]:
         """Returns Lua's fields as Python has them."""
         fields = dict.fromkeys(self._none)
@@ -291,12 +343,17 @@ class ClassFacts:
 # Lua's arguments, where they are not Python's.
 LUA_ARGUMENTS: dict[str, Callable[..., list[Any]]] = {
     "ClassNLLCriterion": lambda weights, average, ignored: [weights, average, ignored + 1],
-    "Copy": lambda given, made, force, keep: [_type_name(given), _type_name(made), force, keep],
+    "Copy": lambda given, made, keep: [_type_name(given), _type_name(made), False, keep],
     "Dropout": lambda p, inplace: [p, False, inplace],
-    "JoinTable": lambda dimension, dims: [dimension, dims],
     "Padding": lambda dim, pad, value, index, dims: [dim, pad, dims or None, value, index],
     "Replicate": lambda count, dim: [count, dim],
     "Reshape": lambda *size: [torch.Size(_sizes(size))],
+    "SpatialDilatedConvolution": lambda *given: [
+        *given[:8],
+        given[8] if given[9] is None else given[9],
+        given[8],
+    ],
+    "Sum": lambda dimension, average: [dimension, None, average],
     "SpatialClassNLLCriterion": lambda weights, average, ignored: [weights, average, ignored + 1],
     "View": lambda *size: [torch.Size(_sizes(size))],
     "CMul": lambda *size: [torch.Size(_sizes(size))],

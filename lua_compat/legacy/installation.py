@@ -4,19 +4,23 @@ import importlib
 import sys
 from types import ModuleType
 
+import torch
+
 from lua_compat.legacy import nn, optim, reading
 
 
 def install() -> None:
     """Lets ``import torch.legacy.nn``, ``torch.legacy.optim`` and ``torch.utils.serialization`` find ours.
 
-    What today's PyTorch has under these names stays there.
+    What today's PyTorch has under these names stays there. ``torch.load`` reads modules that ``torch.save``
+    has written.
     """
     _package("torch.legacy")
     _put("torch.legacy.nn", nn)
     _put("torch.legacy.optim", optim)
     _package("torch.utils.serialization").__dict__["load_lua"] = reading.load_lua
     _put("torch.utils.serialization.read_lua_file", reading)
+    torch.serialization.add_safe_globals([getattr(nn, name) for name in nn.__all__])
 
 
 def _package(name: str) -> ModuleType:

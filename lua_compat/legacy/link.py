@@ -34,6 +34,7 @@ class Link:
         self._runtime = Runtime("th", cpu_as_cuda=True, notes=False)
         self._runtime.add_legacy()
         self._last = 0
+        self._calls = 0  # of methods, one within another
         self._unused: list[int] = []
         self._tensors: dict[int, weakref.ref[Tensor]] = {}
         self._numbers: dict[int, tuple[int, Any]] = {}  # by id: the number of a tensor, and where it lies
@@ -65,9 +66,24 @@ class Link:
         """Notes that Python no longer uses an object; a finalizer may call it at any time."""
         self._unused.append(number)
 
-    def seed(self) -> int:
-        """Returns a number of PyTorch's generator, from which Lua's continues."""
-        return int(torch.randint(_MOST_SEED, ()))
+    def call(self, number: int, method: str, *described: Any) -> list[Any]:
+        """Calls a method. Lua's generator starts from PyTorch's, which goes on only if Lua has drawn."""
+        seed = None if self._calls else self._seed()
+        self._calls += 1
+        try:
+            answer = self.ask("call", number, seed, method, *described)
+        finally:
+            self._calls -= 1
+        drawn, *results = self.decoded(*answer)
+        if drawn:
+            torch.randint(_MOST_SEED, ())
+        return results
+
+    def _seed(self) -> int:
+        """Returns the number that PyTorch's generator gives next, and leaves the generator there."""
+        generator = torch.Generator()
+        generator.set_state(torch.get_rng_state())
+        return int(torch.randint(_MOST_SEED, (), generator=generator))
 
     # Values to Lua
 

@@ -38,6 +38,7 @@ class Object:
     def __init__(self, *arguments: Any, **named: Any) -> None:
         facts = FACTS[self._lua_class]
         given = facts.bound(arguments, named)
+        given, fields = facts.apart(given)
         if self._lua_class in LUA_ARGUMENTS:
             given = LUA_ARGUMENTS[self._lua_class](*given)
         while given and given[-1] is None:
@@ -49,6 +50,7 @@ class Object:
         kind = "torch.FloatTensor" if torch.get_default_dtype() == torch.float32 else "torch.DoubleTensor"
         state.ask("construct", number, kind, facts.typename, *state.encoded(*given))
         _pull(self, state)
+        self.__dict__.update(fields)
 
     def _call(self, method: str, *arguments: Any) -> Any:
         state = link()
@@ -56,9 +58,8 @@ class Object:
         for argument in arguments:
             _push_all(argument, state)
         described = state.encoded(*arguments)
-        answer = state.ask("call", _number_of(self, state), state.seed(), method, *described)
+        results = state.call(_number_of(self, state), method, *described)
         _pull(self, state)
-        results = state.decoded(*answer)
         return results[0] if results else None
 
     def __repr__(self) -> str:
@@ -366,6 +367,8 @@ def _pull(one: Object, state: Link) -> None:
         items = state.decoded(*described)
         fields = FACTS[current._lua_class].fields_of(dict(zip(items[::2], items[1::2], strict=True)))
         for name, value in fields.items():
+            if name in FACTS[current._lua_class].made_anew:
+                current.__dict__.pop(name, None)
             _take_over(current.__dict__, name, value)
         waiting += _objects_in(list(fields.values()))
 

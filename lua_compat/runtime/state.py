@@ -1,6 +1,7 @@
 """A LuaJIT state with Torch7 in it, and the ways to run scripts there."""
 
 import os
+import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
@@ -35,7 +36,8 @@ def _exit_code(stop: SystemExit) -> int:
 
 
 class Runtime:
-    """One Lua state. ``program`` and ``args`` are what Lua sees as ``arg[0]`` and ``arg[1...]``.
+    """One Lua state. ``program`` and ``args`` are what Lua sees as ``arg[0]`` and ``arg[1...]``; ``arg[-1]``
+    is a command that runs th.
 
     ``cpu_as_cuda``: CUDA's packages and types exist, on the CPU, as stderr says if there are
     ``notes``; otherwise where PyTorch has CUDA. ``gpus``: the machine's GPU for a device that the script
@@ -107,6 +109,7 @@ class Runtime:
             notes=notes,
             gpus=gpus,
         )
+        command = "th" if sandboxed else _command()
         boot = (LUA_FOLDER / "th" / "boot.lua").read_text(encoding="utf-8")
         table = self._lua.table_from
         self._run = self._lua.eval(
@@ -116,7 +119,7 @@ class Runtime:
             functions.find,
             is_loaded(),
             to_lua(str(LUA_FOLDER)),
-            table(dict(enumerate(map(to_lua, [program, *args])))),
+            table({place: to_lua(word) for place, word in enumerate([command, program, *args], -1)}),
             way,
         )
         if sandboxed:  # nothing can be loaded any longer once a script runs
@@ -270,6 +273,12 @@ class Runtime:
 
     def _flush(self) -> None:
         self._run("flush")
+
+
+def _command() -> str:
+    """Returns the shell's words that start th as this process was started, or as Python finds it."""
+    words = [sys.argv[0]] if os.path.basename(sys.argv[0]) == "th" else [sys.executable, "-m", "lua_compat"]
+    return shlex.join(words)
 
 
 def run(path: str | os.PathLike[str], args: Sequence[str] = (), *, trust_functions: bool = False) -> int:

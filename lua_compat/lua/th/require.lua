@@ -154,5 +154,20 @@ for place = 3, 4 do -- Lua's own loaders of C libraries
    end
 end
 
+-- Torch7's own libraries, which scripts load to call them with tensors.
+local OF_TORCH7 = {}
+for name in ('TH THC THNN THCUNN luaT torch cutorch nn cunn nnx image'):gmatch '%S+' do OF_TORCH7[name] = true end
+
+local ffi = plain_require 'ffi'
+local load_library = ffi.load
+function ffi.load(name, ...)
+   local found, library = pcall(load_library, name, ...)
+   if found then return library end
+   local base = tostring(name):match '[^/]*$':gsub('^lib', ''):gsub('%.so.*$', ''):gsub('%.dylib$', '')
+   if not OF_TORCH7[base] then error(library, 2) end
+   error(("library '%s' is not available: it computes with Torch7's tensors, and th's are PyTorch's; "
+      .. 'docs/from-torch7.md says what exists instead'):format(tostring(name)), 2)
+end
+
 package.loaders[#package.loaders + 1] = plain_require 'th.submodules'
 package.loaders[#package.loaders + 1] = last_loader

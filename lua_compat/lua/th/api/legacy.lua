@@ -280,13 +280,20 @@ function actions.legacy_set(number, dropped, text, ...)
    for i = 1, pairs_of.n, 2 do object[pairs_of[i]] = pairs_of[i + 1] end
 end
 
--- Calls the class's own method; what Python has in its place calls this.
+-- Calls the class's own method; what Python has in its place calls this. Returns first whether random numbers were
+-- drawn since the generator was seeded.
 function actions.legacy_call(number, seed, name, text, ...)
    if seed then torch.manualSeed(seed) end
+   local function with_drawn(...)
+      if not seed then return encoded(false, ...) end
+      local next_number = torch.random()
+      torch.manualSeed(seed)
+      return encoded(torch.random() ~= next_number, ...)
+   end
    local object = modules[number]
    local own = (taking_indices[object] or {})[name] or getmetatable(object)[name]
    if not own then error(torch.typename(object) .. ' has no method ' .. name, 0) end
-   return encoded(own(object, decoded(text, ...)))
+   return with_drawn(own(object, decoded(text, ...)))
 end
 
 function actions.legacy_text(number) return tostring(modules[number]) end

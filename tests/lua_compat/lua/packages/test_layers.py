@@ -86,10 +86,11 @@ def test_data_sets_of_nnx(tmp_path: Path) -> None:
         function xlua.progress() end
         image.save(arg[1] .. '/1|7|8.png', torch.zeros(1, 4, 6))
         image.save(arg[1] .. '/2|9.png', torch.ones(1, 3, 3))
-        local read = nn.DataSet{ dataSetFolder = arg[1], cacheFile = arg[1] .. '/cache', sampleSize = { 1, 5, 5 } }
+        local cache = arg[1] .. '/cache'
+        local read = nn.DataSet{ dataSetFolder = arg[1], cacheFile = cache, sampleSize = { 1, 5, 5 } }
         assert(read:size() == 2 and read[1][2][2][1] == 8 and read[2][2]:sum() == 9)
         assert(read[2][1]:sum() == 25 and read[1][1]:size(3) == 5)
-        local again = nn.DataSet{ dataSetFolder = '/nowhere', cacheFile = arg[1] .. '/cache' }
+        local again = nn.DataSet{ dataSetFolder = '/nowhere', cacheFile = cache }
         assert(again:size() == 2 and again[2][2]:sum() == 9)
         local padded = nn.DataSet()
         padded:append{ dataSetFolder = arg[1], channels = 1, sampleSize = { 1, 5, 7 }, padding = true }
@@ -119,7 +120,8 @@ def test_data_sets_of_nnx(tmp_path: Path) -> None:
            local sample = list[i]
            order[i] = ('%d:%s'):format(sample[1][1], table.concat(sample[2]:totable(), ','))
         end
-        assert(table.concat(order, ' ') == '1:1,-1 10:-1,1 2:1,-1 10:-1,1 3:1,-1 10:-1,1', table.concat(order, ' '))
+        order = table.concat(order, ' ')
+        assert(order == '1:1,-1 10:-1,1 2:1,-1 10:-1,1 3:1,-1 10:-1,1', order)
         assert(list[list:size() + 1] == nil and list.nbClass == 2)
         """,
         str(tmp_path),

@@ -112,3 +112,36 @@ def test_a_library_compiled_for_torch7_is_refused_in_one_line(
         assert(problem:find("compiled for Torch7's {library},", 1, true) and not problem:find('\\n'), problem)
         """,
     )
+
+
+def test_torch7s_own_libraries_are_refused_in_one_line(tmp_path: Path) -> None:
+    run_lua(
+        tmp_path,
+        """
+        local ffi = require 'ffi'
+        for _, name in ipairs{ 'THC', 'libTHC.so', '/usr/lib/libTHCUNN.so.0', 'libcutorch' } do
+           local ok, problem = pcall(ffi.load, name)
+           assert(not ok and problem:find("library '" .. name .. "' is not available", 1, true), problem)
+           assert(problem:find('docs/from-torch7.md', 1, true) and not problem:find('\\n'), problem)
+        end
+        local ok, problem = pcall(ffi.load, 'nosuchlibrary')
+        assert(not ok and problem:find('nosuchlibrary', 1, true) and not problem:find('Torch7'), problem)
+        ffi.cdef 'double cos(double);'
+        assert(ffi.C.cos(0) == 1)
+        """,
+    )
+
+
+def test_the_command_that_runs_th_is_before_the_script_in_arg(tmp_path: Path) -> None:
+    (tmp_path / "other.lua").write_text("print(6 * 7)\n")
+    run_lua(
+        tmp_path,
+        """
+        assert(arg[0]:find 'script.lua$' and arg[1] == 'one' and arg[2] == nil)
+        local pipe = io.popen(('%s %s'):format(arg[-1], paths.concat(paths.dirname(arg[0]), 'other.lua')))
+        local printed = pipe:read '*a'
+        pipe:close()
+        assert(printed == '42\\n', printed)
+        """,
+        "one",
+    )
