@@ -2,7 +2,7 @@
 --
 -- LuaJIT computes what is small, BLAS some of what is larger, and PyTorch whatever they refuse. A function that
 -- computes an operation gives something true where it has done so. Otherwise it says why not:
--- `return no 'more than 2,048 elements'`.
+-- `return no 'rows that lie apart'`, or `return no('more than %d elements', MOST)`.
 --    local by_blas = ways.of('dot', blas.dot, 'blas') -- ways of an operation of torch, in the order they are tried:
 --    local by_luajit = ways.of('dot', add_up)         -- by_blas(a, b) or by_luajit(a, b) or python.dot(...)
 --    local sort = ways.alone('sort', ordering.sort)   -- the only way: it always computes

@@ -64,7 +64,8 @@ local of_powers = { [2] = of_square, [3] = of 'v * $y * ($x * $x)', [1.5] = of '
 
 local with_threshold, with_threshold_in_place = of '$x > v and $x or w', of '$x <= v and w or $x'
 
--- The slope of the logarithm at -infinity is a NaN, as in Torch7, and so is the logarithm (few/logistic.lua).
+-- The slope of the logarithm at -infinity is a NaN, as in Torch7, and so is the logarithm
+-- (nn/criterions/luajit/logistic.lua).
 local log_sigmoid_slopes, without_slope = after(functions.exp, '$y / (1 + $x)'), of '$y == -1 / 0 and 0 / 0 or $x'
 local function of_log_sigmoid(r, x, s, _, n)
    return log_sigmoid_slopes(r, x, s, nil, n) and without_slope(r, r, x, nil, n)
