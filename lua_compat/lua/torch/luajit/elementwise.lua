@@ -620,16 +620,17 @@ local function fill_in_one_piece(p, v, n, size)
    end
 end
 
--- The same of a tensor that lies in rows, which become one and the same.
-local ONE_ROW = { 1, 0, 0 }
+-- The same of a tensor that lies in rows: one is filled, and copied to each.
 local function fill_rows(r, v)
    if not (plan(r, r, r) and in_rows() and turns[1] <= ROWS and turns[2] * turns[3] <= few.LIMIT) then
       return no 'elements that do not lie in short rows'
    end
-   local T, n1 = r.T, turns[1]
-   local row = room(T, 1)
+   local T, n1, n2, a2, a3, p = r.T, turns[1], turns[2], steps1[2], steps1[3], first_element(r)
+   local row, bytes = room(T, 1), n1 * T.size
    fill_in_one_piece(row, v, n1, T.size)
-   move(T, first_element(r), row, steps1, ONE_ROW)
+   for i3 = 0, turns[3] - 1 do
+      for i2 = 0, n2 - 1 do ffi.copy(p + (i3 * a3 + i2 * a2), row, bytes) end
+   end
    return true
 end
 
