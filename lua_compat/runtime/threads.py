@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from lua_compat.drawing.artist import Artist
 from lua_compat.runtime.errors import LuaError
+from lua_compat.runtime.pytorch import is_loaded
 from lua_compat.runtime.synchronization import Condition, Ending, MeetingPoint, Mutex, Queue, Stopped
 
 if TYPE_CHECKING:
@@ -110,14 +111,13 @@ class Crew:
         def queue_put(queue: int, tag: int, handle: int, base: int, elements: int) -> None:
             self._point(queue, Queue).put((tag, pinned(handles().tensor(handle)), base, elements))
 
-        def thread_start(code: str) -> int:
-            handles()  # a new thread computes with as many cores as PyTorch does here
-            return self._start(new_state, code)
+        def queue_put_copy(queue: int, tag: int, address: int, size: int) -> None:
+            self._point(queue, Queue).put((tag, ctypes.string_at(int(address), int(size))))
 
-        def queue_take(queue: int) -> tuple[int, int, int, int, int] | None:
+        def queue_take(queue: int) -> tuple[int, bytes] | tuple[int, int, int, int, int] | None:
             item = self._point(queue, Queue).take()
-            if item is None:
-                return None
+            if item is None or isinstance(item[1], bytes):
+                return item
             tag, tensor, base, elements = item
             return tag, handles().add(tensor), tensor.data_ptr(), base, elements
 
@@ -132,6 +132,7 @@ class Crew:
             ),
             "condition_signal": lambda number: self._point(number, Condition).signal(),
             "queue_put": queue_put,
+            "queue_put_copy": queue_put_copy,
             "queue_take": queue_take,
             "queue_length": lambda number: len(self._point(number, Queue)),
             "queue_size": lambda number: self._point(number, Queue).size,
@@ -139,7 +140,7 @@ class Crew:
             "queue_close": lambda number: self._point(number, Queue).close(),
             "lend": lend,
             "borrow": borrow,
-            "thread_start": thread_start,
+            "thread_start": lambda code, cores: self._start(new_state, code, cores),
             "thread_join": self._join,
             "threads_alive": self._alive,
             "threads_first": lambda: FIRST_NUMBER,
@@ -172,18 +173,20 @@ class Crew:
 
     # Threads
 
-    def _start(self, new_state: NewState, code: str) -> int:
-        """Runs Lua source in a thread of its own, on as many cores as the calling one; returns the thread's
-        number.
+    def _start(self, new_state: NewState, code: str, cores: float | None) -> int:
+        """Runs Lua source in a thread of its own; returns the thread's number. The thread computes on as many
+        cores as PyTorch does in the calling one, or, where it is not loaded, on ``cores`` (None: on all).
 
         Python waits for such threads before it takes itself apart: none may still be in Lua or PyTorch then.
         """
-        import torch
+        if is_loaded():
+            import torch
 
+            cores = torch.get_num_threads()
         number = next(self._numbers)
         thread = threading.Thread(
             target=self._work,
-            args=(new_state, code, torch.get_num_threads()),
+            args=(new_state, code, cores),
             name="threads of Lua",
             daemon=False,
         )
@@ -196,13 +199,12 @@ class Crew:
                 threading.stack_size(before)
         return number
 
-    def _work(self, new_state: NewState, code: str, cores: int) -> None:
-        from lua_compat.kernels.threads import set_num_threads_here
-
+    def _work(self, new_state: NewState, code: str, cores: float | None) -> None:
         try:
             self._ending.check()
-            set_num_threads_here(cores)
             state = new_state()
+            if cores is not None:
+                state.run_string(f"torch.setnumthreads({int(cores)})", "=thread")
             if state.run_string(code, "=thread") == 0 and not state.exited:
                 state.finish()
         except LuaError as error:

@@ -1,21 +1,36 @@
--- Serialized objects in the queues that all threads of a script share. Each is a CharStorage whose memory is handed
--- over, not copied.
+-- Serialized objects in the queues that all threads of a script share. Each is a CharStorage. The memory of a large one
+-- is handed over if PyTorch is loaded; otherwise the bytes are copied.
+local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
 local storage = require 'torch.tensor.storage'
-local python = require('th.python').functions
+local blocks = require 'torch.core.blocks'
+local shared = require 'th.python'
+local python = shared.functions
 
 local messages = {}
 
+local MOST_COPIED = 2 ^ 16 -- bytes; more are handed over sooner
+
 -- tag: a number sent along with it.
 function messages.put(queue, tag, bytes)
-   python.queue_put(queue, tag, memory.pin(storage.check(bytes, 1, types.Char)))
+   local S = storage.check(bytes, 1, types.Char)
+   if shared.pytorch and S.n > MOST_COPIED then
+      python.queue_put(queue, tag, memory.pin(S))
+   else
+      python.queue_put_copy(queue, tag, S.n > 0 and blocks.address_of(S.p) or 0, S.n)
+   end
 end
 
 -- The oldest message's tag and bytes; nothing once the queue is closed.
 function messages.take(queue)
    local tag, handle, address, base, n = python.queue_take(queue)
    if tag == nil then return end
+   if type(handle) == 'string' then
+      local bytes, S = memory.new_storage(types.Char, #handle)
+      if #handle > 0 then ffi.copy(S.p, handle, #handle) end
+      return tag, bytes
+   end
    local bytes, S = memory.new_storage(types.Char, 0)
    memory.adopt(S, handle, address, base, n)
    return tag, bytes

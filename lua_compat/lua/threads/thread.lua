@@ -1,10 +1,11 @@
 -- threads.Thread(code): a thread with a Lua state of its own that runs Lua source. free() waits for its end.
 local points = require 'threads.points'
-local python = require('th.python').functions
+local shared = require 'th.python'
+local python = shared.functions
 
 local Thread = points.class('Thread', function(code)
    if type(code) ~= 'string' then error('threads.Thread: Lua source expected, got ' .. type(code), 3) end
-   return python.thread_start(code)
+   return python.thread_start(code, shared.threads)
 end)
 
 function Thread:free() python.thread_join(self:id()) end

@@ -1,7 +1,8 @@
 -- Pools of threads: jobs are sent to them as serialized functions, and their results are passed to a function here.
 local messages = require 'threads.messages'
 local worker = require 'threads.worker'
-local python = require('th.python').functions
+local shared = require 'th.python'
+local python = shared.functions
 
 local Threads = {}
 Threads.__index = Threads
@@ -65,7 +66,7 @@ function Threads.new(N, ...)
    for id = 1, N do
       self.own[id] = python.threads_new('Queue', N)
       self.threads[id] = python.thread_start(THREAD:format(id, serialization_name, self.common, self.own[id],
-         self.results))
+         self.results), shared.threads)
    end
    self.finaliser = newproxy(true)
    debug.getmetatable(self.finaliser).__gc = function() note_forsaken(self) end

@@ -160,6 +160,41 @@ def test_products_with_a_number_of_threads_do_not_load_pytorch() -> None:
     assert loaded("-e", THREADS) == []
 
 
+JOBS = """
+torch.setnumthreads(1)
+local pool = require('threads').Threads(2, function() assert(torch.getnumthreads() == 1) end)
+local x, sum, empty = torch.range(1, 30000), 0, torch.Tensor()
+for k = 1, 4 do
+    pool:addjob(function() return x * k, empty end, function(y, z) sum = sum + y[2] + z:nElement() end)
+end
+pool:synchronize()
+assert(sum == 2 * (1 + 2 + 3 + 4))
+pool:addjob(function() error('a fault') end)
+assert(select(2, pcall(pool.synchronize, pool)):find 'a fault')
+pool:terminate()
+"""
+
+
+def test_threads_and_what_is_sent_to_them_do_not_load_pytorch() -> None:
+    assert loaded("-e", JOBS) == []
+
+
+BOUND = """
+local library = require 'torch.core.library'
+local x, steps = torch.FloatTensor(100000):fill(0), 0
+while library.saves_pytorch(2 ^ 20) do steps = steps + 2 ^ 20 end
+assert(steps > 2 ^ 29 - 2 ^ 21, steps)
+local function add(times) for _ = 1, times do x:add(1) end end
+add(%d)
+assert(x[1] == %d and x:size(1) == 100000)
+"""
+
+
+def test_work_instead_of_pytorchs_has_a_bound() -> None:
+    assert loaded("-e", BOUND % (1, 1)) == []  # in what is left of the bound
+    assert loaded("-e", BOUND % (20, 20)) == ["torch", "numpy"]
+
+
 def test_a_kernel_loads_pytorch() -> None:
     assert loaded("-e", "print(torch.eig(torch.eye(3)))") == ["torch", "numpy"]
 
