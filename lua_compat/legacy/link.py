@@ -151,6 +151,8 @@ class Link:
             self._tensors.pop(number, None)
             self._unused.append(number)
 
+        if number in self._unused:  # Lua gave it again before it was told
+            self._unused.remove(number)
         self._tensors[number] = weakref.ref(tensor, forget)
         self._numbers[key] = number, None
 

@@ -21,7 +21,7 @@ class AlongDimension(Module):
         self.output = self._back(rows, input)
         return self.output
 
-    def updateGradInput(self, input: Any, gradOutput: Any) -> Any:
+    def updateGradInput(self, input: Any, gradOutput: Any, scale: float = 1) -> Any:
         if self.__dict__.get("dim") is None:
             return super().updateGradInput(input, gradOutput)
         output, self.output = self.output, self._rows(self.output)
@@ -46,7 +46,7 @@ class AnyLayout(Module):
     def updateOutput(self, input: Any) -> Any:
         return super().updateOutput(input.contiguous())
 
-    def updateGradInput(self, input: Any, gradOutput: Any) -> Any:
+    def updateGradInput(self, input: Any, gradOutput: Any, scale: float = 1) -> Any:
         return super().updateGradInput(input, gradOutput.contiguous())
 
     def backward(self, input: Any, gradOutput: Any, scale: float = 1) -> Any:

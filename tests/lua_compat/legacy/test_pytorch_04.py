@@ -70,6 +70,22 @@ def test_a_view_takes_any_layout_and_a_flattened_table_is_a_new_list() -> None:
     assert len(before) == 2 and len(flat.forward(given)) == 3
 
 
+def test_layers_of_python_within_tables_and_parallel_ones() -> None:
+    x = torch.randn(3, 4, 5)
+    for split in (nn.ParallelTable(), nn.Parallel(0, 2)):
+        for _ in range(3):
+            split.add(nn.View(4, 5, 1))
+        net = nn.Sequential()
+        if isinstance(split, nn.ParallelTable):
+            net.add(nn.SplitTable(0)).add(split).add(nn.JoinTable(2))
+        else:
+            net.add(split)
+        wanted = x.permute(1, 2, 0)
+        for _ in range(3):
+            assert torch.equal(net.forward(x), wanted)
+            assert torch.equal(net.backward(x, wanted), x)
+
+
 def test_only_layers_that_draw_move_the_generator() -> None:
     torch.manual_seed(5)
     state = torch.get_rng_state()

@@ -26,8 +26,9 @@ local function numbered(value, list)
    if not number then
       last = last - 1
       number = last
-      numbers[value], list[number] = number, value
+      numbers[value] = number
    end
+   list[number] = value -- again where Python had done without it
    return number
 end
 
