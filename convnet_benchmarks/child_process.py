@@ -44,7 +44,7 @@ def call(function: str, argument: Any, *, wrapper: Sequence[str] = ()) -> Any:
     command = [*wrapper, sys.executable, "-m", __name__, function]
     done = subprocess.run(
         command,
-        input=json.dumps(argument),
+        input=json.dumps(argument, default=vars),
         env=environment(),
         capture_output=True,
         text=True,

@@ -116,7 +116,9 @@ def _own_stream(path: str) -> int | None:
 def as_json(content: dict[str, Any]) -> str:
     """Returns a result file's text: ``content``, what it is, and when it was written."""
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    return json.dumps({"schema": SCHEMA, "time": now, **content}, indent=1, allow_nan=False) + "\n"
+    return (
+        json.dumps({"schema": SCHEMA, "time": now, **content}, indent=1, allow_nan=False, default=vars) + "\n"
+    )
 
 
 def as_csv(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

@@ -119,7 +119,7 @@ class AutogradPhases:
         self._gradients = None
         self._graph_output = None  # frees the last graph before the next one is made
         self._input = input
-        self._graph_input = tree_map(_as_leaf, input)
+        self._graph_input = _as_leaf(input) if isinstance(input, Tensor) else tree_map(_as_leaf, input)
         with torch.enable_grad():
             self._graph_output = self.module(self._graph_input)
         if not self._reads_known:

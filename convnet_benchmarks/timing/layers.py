@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from torch import Tensor, nn
+from torch import nn
 
 from convnet_benchmarks.timing.loops import Clock, Watch, run_loop, watched_loop
 
@@ -71,7 +71,7 @@ def _marked(module: nn.Module, clock: Clock, layers: list[Layer], marks: list[An
 
 
 def time_layers(
-    module: nn.Module, input: Tensor, clock: Clock, passes: int, watch: Watch | None = None
+    module: nn.Module, input: Any, clock: Clock, passes: int, watch: Watch | None = None
 ) -> LayerTimes:
     """Times passes with and without timed layers in turn, ``passes`` of each, in the caller's autograd mode.
 
@@ -113,6 +113,6 @@ def time_layers(
     )
 
 
-def empty_layer_ms(clock: Clock, input: Tensor) -> float:
+def empty_layer_ms(clock: Clock, input: Any) -> float:
     """Returns what a layer that does nothing shows as its time: the cost of a call and of two marks."""
     return statistics.median(time_layers(nn.Sequential(*[nn.Identity()] * 50), input, clock, 3).layer_ms)

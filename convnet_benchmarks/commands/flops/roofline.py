@@ -6,11 +6,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from convnet_benchmarks.timing.layers import time_layers
 from convnet_benchmarks.timing.loops import Clock, run_loop, warm_up
 from convnet_benchmarks.workload.operations.counting import OUTSIDE, LayerCount, count_forward
+from convnet_benchmarks.workload.tensors import tensors_in
 
 _TRIALS = 10
 
@@ -106,16 +107,15 @@ def _best_seconds(work: Callable[[], object], clock: Clock) -> float:
     return min(run_loop(work, 1, clock).seconds for _ in range(_TRIALS))
 
 
-def layer_points(
-    module: nn.Module, input: Tensor, clock: Clock, roofs: Roofs, passes: int
-) -> list[LayerPoint]:
+def layer_points(module: nn.Module, input: Any, clock: Clock, roofs: Roofs, passes: int) -> list[LayerPoint]:
     """Returns every layer of a forward pass, timed as part of the whole."""
     counts = [layer for layer in count_forward(module, input).layers if layer.path != OUTSIDE]
     with torch.inference_mode():
         warm_up(lambda: module(input), clock)
         times = time_layers(module, input, clock, passes)
+    number = next(module.parameters(), tensors_in(input)[0])
     return [
-        _point(count, ms, input.element_size(), roofs)
+        _point(count, ms, number.element_size(), roofs)
         for count, ms in zip(counts, times.layer_ms, strict=True)
     ]
 

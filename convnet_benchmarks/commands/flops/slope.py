@@ -2,6 +2,7 @@
 
 import copy
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import nn
@@ -9,6 +10,7 @@ from torch import nn
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.timing.layers import called_layers
 from convnet_benchmarks.workload.operations.counting import count_forward, count_phases
+from convnet_benchmarks.workload.tensors import tensors_in
 
 REPEATS = (1, 2, 4)
 
@@ -39,7 +41,7 @@ class Slope:
     points: tuple[SlopePoint, ...]
 
 
-def repeatable_layer(module: nn.Module, input: torch.Tensor, wanted: str | None) -> tuple[str, int]:
+def repeatable_layer(module: nn.Module, input: Any, wanted: str | None) -> tuple[str, int]:
     """Returns a convolution or Linear layer whose output has its input's shape, and its multiply-adds for
     a sample.
 
@@ -96,7 +98,7 @@ def repeated(module: nn.Module, path: str, times: int) -> nn.Module:
     return whole
 
 
-def measure_slope(module: nn.Module, input: torch.Tensor, wanted: str | None, training: bool) -> Slope:
+def measure_slope(module: nn.Module, input: Any, wanted: str | None, training: bool) -> Slope:
     """Returns the slope test by counting, on tensors that may lie on the meta device."""
     path, expected = repeatable_layer(module, input, wanted)
     points: list[SlopePoint] = []
@@ -108,7 +110,7 @@ def measure_slope(module: nn.Module, input: torch.Tensor, wanted: str | None, tr
         else:
             forward = count_forward(net, input)
             matrix, total = forward.counted, forward.formula.total
-        multiply_adds = matrix / 2 / input.shape[0] / (3 if training else 1)
+        multiply_adds = matrix / 2 / len(tensors_in(input)[0]) / (3 if training else 1)
         slope = None
         if points:
             last = points[-1]

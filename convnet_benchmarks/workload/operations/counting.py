@@ -87,7 +87,7 @@ class _Counters:
         return self.flop_counter.get_total_flops(), self.formula.sum
 
 
-def count_forward(module: nn.Module, input: Tensor) -> Count:
+def count_forward(module: nn.Module, input: Any) -> Count:
     """Counts a forward pass without gradients; the tensors may lie on the meta device."""
     layers: list[LayerCount] = []
     outside = LayerCount(OUTSIDE, "")
@@ -133,7 +133,7 @@ def count_forward(module: nn.Module, input: Tensor) -> Count:
     return Count(layers, counters.formula.unknown, counters.formula.activations)
 
 
-def count_phases(module: nn.Module, input: Tensor) -> dict[str, tuple[int, Operations]]:
+def count_phases(module: nn.Module, input: Any) -> dict[str, tuple[int, Operations]]:
     """Returns the operations of the three phases of training: by flop_counter, and by formula."""
     forward = count_forward(module, input)
     counts = {"updateOutput": (forward.counted, forward.formula)}
@@ -155,4 +155,6 @@ def _shape(output: Any) -> tuple[int, ...]:
 def _elements(value: Any) -> int:
     if isinstance(value, Tensor):
         return value.numel()
+    if isinstance(value, dict):
+        value = list(value.values())
     return sum(map(_elements, value)) if isinstance(value, (tuple, list)) else 0

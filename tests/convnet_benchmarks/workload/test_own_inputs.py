@@ -251,3 +251,22 @@ def test_a_sweep_over_sizes_and_of_sequences(folder: Path) -> None:
         *sweep, "--nets", "vgg11", "--input-sizes", "64", "--input-size", "3x64x64", cwd=folder
     )
     assert refused.returncode == 2 and "--input-sizes: --input-size takes one size" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("ops", "--batch-sizes", "2", "--runs", "1", "--passes", "2"),
+        ("ops", "--batch-sizes", "2", "--runs", "1", "--passes", "2", "--mode", "training"),
+        ("flops", "--mode", "training"),
+        pytest.param(("flops", "--parts", "roofline", "--passes", "2"), marks=pytest.mark.slow),
+    ],
+)
+def test_the_studies_take_several_inputs(folder: Path, words: tuple[str, ...]) -> None:
+    inputs = ("--input-size", "image:1x3x8x8", "meta:1x6", "kind:1", "--threads", "1", "--json", "r.json")
+    net = ("--net", "own_nets.py:Branches")
+    done = run_python("-m", "convnet_benchmarks", *words, *net, *inputs, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "own_nets.py:Branches" in (folder / "r.json").read_text()
+    given = json.loads((folder / "r.json").read_text())["options"]["input_size"]
+    assert [one["name"] for one in given] == ["image", "meta", "kind"]
