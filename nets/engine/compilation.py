@@ -15,9 +15,8 @@ from convnet_benchmarks.nets.engine.choice.selection import Selection
 from convnet_benchmarks.nets.engine.choice.times_file import cache_file
 from convnet_benchmarks.nets.engine.choice.tuning import Tuner
 from convnet_benchmarks.nets.engine.fusion import Fused, fuse, without_identities
-from convnet_benchmarks.nets.engine.kernels.compiled import images
+from convnet_benchmarks.nets.engine.kernels.compiled import ahead, images
 from convnet_benchmarks.nets.engine.kernels.compiled import products as compiled_products
-from convnet_benchmarks.nets.engine.kernels.compiled.ahead import start as compile_ahead
 from convnet_benchmarks.nets.engine.kernels.compiled.library import ARITHMETIC, compiler
 from convnet_benchmarks.nets.engine.layers.layer import Layer, Step
 from convnet_benchmarks.nets.engine.layers.stock import StockLayer
@@ -57,8 +56,9 @@ def compile(
     family of algorithms, with matrix products where it does not apply; "stock" runs PyTorch's own operators.
     ``dtype`` is float32, bfloat16 or float64, and must be that of the parameters (the default).
     ``check_weights`` compares every kept copy of a weight with the weight on every use (slow; for debugging).
-    ``tuning`` "quick" times less than "thorough", and candidates run for at most ``tuning_seconds`` (4 if
-    quick), the layers with most work first: then similar layers decide, or what is likely the fastest.
+    ``tuning`` "quick" times less than "thorough", and nothing is timed after ``tuning_seconds`` (4 if quick),
+    the layers with most work first: then similar layers decide, or what is likely the fastest. Compiling
+    counts: what is not ready by then is only compiled if the plan needs it.
     ``told(layer, layers)`` is called before a layer's candidates are timed, counted from 1. What has been
     timed is kept if the choice is interrupted.
     ``inference``: the plan has updateOutput alone. Activations then share memory, sums are computed by the
@@ -126,8 +126,8 @@ class PlanMaker:
                 f"input shape {input_shape}: needs (C, H, W), (N, C, H, W) or (N, features), all positive"
             )
         traced = trace(module, torch.zeros(input_shape, dtype=self.dtype))
-        for thread in compile_ahead(module, self.backend, self.dtype, input_shape):
-            thread.join()  # compilers would disturb the timings
+        ahead.start(module, self.backend, self.dtype, input_shape)
+        ahead.wait(self._tuner.until)  # compilers would disturb the timings
         with torch.no_grad():
             whole = _Compiler(module, traced, self._how, self._tuner, self._place)
             phases = whole.phases()

@@ -13,7 +13,7 @@ class Effort:
     every kernel works through a batch in pieces. The ``bilinear`` numbers hold where Winograd or FFT are
     among the candidates: with few positions these, whose weights are large, look slower than they are.
     ``learns``: candidates that were clearly slower on a similar shape are not timed. ``seconds``: how
-    long timing may take altogether, unless something else is asked for.
+    long choosing may go on before nothing more is timed, unless something else is asked for.
     """
 
     name: str

@@ -64,8 +64,9 @@ class Question:
 class Tuner:
     """Chooses among candidates; the picks of earlier processes come from ``path`` (None: keep none).
 
-    ``effort``: how much is timed. ``seconds``: how long timing may take altogether; then the plans of similar
-    shapes decide, or what is likely the fastest. ``told`` is called before something is timed.
+    ``effort``: how much is timed. ``seconds``: how long from now on something may be timed, whatever else
+    is done meanwhile; then the times of similar shapes decide, or what is likely the fastest. ``told`` is
+    called before something is timed. ``until`` is when these seconds end, on ``time.monotonic``.
     """
 
     def __init__(
@@ -81,7 +82,7 @@ class Tuner:
         self._known = known_times(path, self._machine) if path else {}
         self._new: dict[str, dict[str, float]] = {}
         self._experience = Experience()
-        self._seconds = seconds
+        self.until = time.monotonic() + seconds
         self._refining = _REFINING_SECONDS
         self._told = told or (lambda: None)
 
@@ -134,24 +135,25 @@ class Tuner:
         known = self._remembered(quick.key, quick.candidates)
         if not known:
             return self._sketched(quick, features)
-        if min(self._refining, self._seconds) <= 0:
+        if self._refining <= 0 or _past(self.until):
             return known
         started = time.monotonic()
         limit = THOROUGH.near * min(known.values())
         near = {name: run for name, run in candidates.items() if known.get(name, limit) <= limit}
         times = self._timed(key, near, THOROUGH, known)
-        taken = time.monotonic() - started
-        self._refining -= taken
-        self._seconds -= taken
-        return times
+        self._refining -= time.monotonic() - started
+        return times or known
 
     def _sketched(self, quick: Question, features: Features) -> dict[str, float]:
         """Times those candidates that may be the fastest, as similar shapes tell, while there is time; or
         returns nothing."""
         similar = self._experience.nearest(features, _ANY_DISTANCE) or {}
         names = self._experience.promising(features, quick.candidates)
-        if self._seconds > 0 and len(names) > 1:
-            return self._measure(quick.key, {name: quick.candidates[name] for name in names}, similar)
+        if len(names) > 1:
+            asked = {name: quick.candidates[name] for name in names}
+            times = self._measure(quick.key, asked, similar)
+            if times:
+                return times
         times = {name: similar.get(name, _UNKNOWN) for name in quick.candidates}
         return times if min(times.values()) < _UNKNOWN else {}
 
@@ -160,18 +162,14 @@ class Tuner:
     ) -> dict[str, float]:
         """Returns the least time of each candidate in ms, infinite for one that cannot run; nothing if
         there is no time left."""
-        if self._seconds <= 0:
-            return {}
-        started = time.monotonic()
-        times = self._timed(key, candidates, self.effort, others or {})
-        self._seconds -= time.monotonic() - started
-        return times
+        return {} if _past(self.until) else self._timed(key, candidates, self.effort, others or {})
 
     def _timed(
         self, key: str, candidates: Candidates, effort: Effort, others: Mapping[str, float]
     ) -> dict[str, float]:
         """Times the candidates, and keeps the times. ``others`` are times of more candidates under other
-        conditions: those that are not timed keep their distance from the fastest.
+        conditions: those that are not timed keep their distance from the fastest. Returns nothing if there
+        was no time for all the rest.
 
         Other programs on the same cores slow some candidates more than others: those that start many parallel
         pieces of work wait for a core each time. While they run, candidates are compared by the CPU time of a
@@ -180,14 +178,16 @@ class Tuner:
         """
         self._told()
         try:
-            times = _time_each(candidates, effort)
+            times = _time_each(candidates, effort, self.until)
         except _Disturbed:
             key += _DISTURBED
-            times = self._remembered(key, candidates) or _time_on_one_thread(candidates, effort)
+            times = self._remembered(key, candidates) or _time_on_one_thread(candidates, effort, self.until)
         best = min((others.get(name, _UNKNOWN) for name in times), default=_UNKNOWN)
         if best < _UNKNOWN:
             scale = min(times.values()) / best
             times = {**{name: value * scale for name, value in others.items()}, **times}
+        if not set(candidates) <= set(times):
+            return {}
         self._new[key] = times
         return times
 
@@ -197,11 +197,15 @@ class Tuner:
             add_times(self._path, self._machine, self._new)
 
 
-def _time_on_one_thread(candidates: Candidates, effort: Effort) -> dict[str, float]:
+def _past(until: float) -> bool:
+    return time.monotonic() >= until
+
+
+def _time_on_one_thread(candidates: Candidates, effort: Effort, until: float) -> dict[str, float]:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        return _time_each(candidates, effort)
+        return _time_each(candidates, effort, until)
     finally:
         torch.set_num_threads(threads)
 
@@ -210,30 +214,36 @@ class _Disturbed(Exception):
     """Other programs held the cores at every try."""
 
 
-def _time_each(candidates: Candidates, effort: Effort) -> dict[str, float]:
-    """Times one after the other: their buffers together might not fit the memory.
+def _time_each(candidates: Candidates, effort: Effort, until: float) -> dict[str, float]:
+    """Times one after the other: their buffers together might not fit the memory. Returns the times of those
+    that there was time for.
 
     A shared processor has slow moments, which a candidate's runs may all fall into: those that come near the
     best one are timed once more, some time later.
     """
-    times = dict.fromkeys(candidates, float("inf"))
+    times: dict[str, float] = {}
     for name in reversed(list(candidates)):  # the plainest last: mostly it is slower, and one run tells
-        _time_one(name, candidates[name], times, effort.repeats)
-    near = [name for name in candidates if times[name] <= effort.near * min(times.values()) < float("inf")]
+        _time_one(name, candidates[name], times, effort.repeats, until)
+    limit = effort.near * min(times.values(), default=_UNKNOWN)
+    near = [name for name in candidates if times.get(name, _UNKNOWN) <= limit < _UNKNOWN]
     for name in near if len(near) > 1 and effort.repeats_later else []:
-        _time_one(name, candidates[name], times, effort.repeats_later)
+        _time_one(name, candidates[name], times, effort.repeats_later, until)
     return times
 
 
-def _time_one(name: str, prepare: Prepare, times: dict[str, float], repeats: int) -> None:
-    """Lowers ``times[name]`` to the least time of up to ``repeats`` runs."""
+def _time_one(name: str, prepare: Prepare, times: dict[str, float], repeats: int, until: float) -> None:
+    """Lowers ``times[name]`` to the least time of up to ``repeats`` runs, if there is time for one."""
+    if _past(until):
+        return
     started = time.perf_counter()
     try:
         run = prepare()
         run()  # makes buffers and transformed weights
         for _ in range(repeats):
-            taken = _milliseconds(run)
-            times[name] = min(times[name], taken)
+            if _past(until):
+                return
+            taken = _milliseconds(run, until)
+            times[name] = min(times.get(name, _UNKNOWN), taken)
             spent = time.perf_counter() - started
             slow = taken > max(_SHORT, _SLOWER_IS_OUT * min(times.values()))
             if slow or spent > _SECONDS_PER_CANDIDATE:
@@ -241,10 +251,12 @@ def _time_one(name: str, prepare: Prepare, times: dict[str, float], repeats: int
     except (MemoryError, RuntimeError) as error:
         if not isinstance(error, MemoryError) and "alloc" not in str(error):
             raise
+        times.setdefault(name, _UNKNOWN)
 
 
-def _milliseconds(run: Callable[[], None]) -> float:
-    """Returns the time of one undisturbed run; raises :class:`_Disturbed` after several tries."""
+def _milliseconds(run: Callable[[], None], until: float) -> float:
+    """Returns the time of one undisturbed run; raises :class:`_Disturbed` after several tries, or when there
+    is no more time for them."""
     if torch.get_num_threads() == 1:  # CPU time says it all
         started = time.thread_time()
         run()
@@ -255,6 +267,8 @@ def _milliseconds(run: Callable[[], None]) -> float:
         taken = time.perf_counter() - started
         if _seconds_waited() - waited < _UNDISTURBED * taken:
             return taken * 1e3
+        if _past(until):
+            break
     raise _Disturbed
 
 

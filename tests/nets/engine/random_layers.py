@@ -314,7 +314,7 @@ def check_case(seed: int, runs: int = 3) -> None:
             threads(draw.choice((1, 1, 1, 1, 2, 3))),
             guard_pages(draw),
             mock.patch.object(Tuner, "choose", choose),
-            mock.patch("convnet_benchmarks.nets.engine.compilation.compile_ahead", lambda *_: ()),
+            mock.patch("convnet_benchmarks.nets.engine.kernels.compiled.ahead.start", lambda *_: None),
             compile(module, case.shape, backend, case.dtype, inference=inference) as phases,
         ):
             names = [layer.algorithms for layer in phases.report().layers]

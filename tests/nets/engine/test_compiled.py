@@ -5,6 +5,8 @@ import ctypes
 import os
 import shutil
 import subprocess
+import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -126,11 +128,32 @@ def test_what_is_compiled_ahead_is_all_that_a_plan_needs(
     made_once: None, cache: Path, forgetful: None, layers: tuple[nn.Module, ...], backend: str
 ) -> None:
     module = nn.Sequential(*layers)
-    for thread in ahead.start(module.to("meta"), backend, torch.float32, (2, 16, 14, 14)):
-        thread.join()
+    ahead.start(module.to("meta"), backend, torch.float32, (2, 16, 14, 14))
+    ahead.wait()
     before = {path.name for path in cache.iterdir()}
     compile(module.to_empty(device="cpu"), (2, 16, 14, 14), backend)
     assert {path.name for path in cache.iterdir()} == before != set()
+
+
+def test_what_has_not_been_begun_in_time_is_not_compiled_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    at_work, go_on = threading.Semaphore(0), threading.Event()
+
+    def slow() -> None:
+        at_work.release()
+        go_on.wait()
+        made.append("slow")
+
+    cores = os.cpu_count() or 1
+    wanted = [slow] * cores + [lambda: made.append("late")]
+    monkeypatch.setattr(ahead, "_libraries", lambda *_: iter(wanted))
+    ahead.start(torch.nn.Identity(), "mm", torch.float32, (1, 3, 4, 4))
+    for _ in range(cores):
+        at_work.acquire()
+    ahead.wait(until=time.monotonic())
+    go_on.set()
+    ahead.wait()
+    assert made == ["slow"] * cores
 
 
 @needs_compiler

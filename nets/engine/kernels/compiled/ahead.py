@@ -1,9 +1,11 @@
 """Compiles the C code for a net's layers all at once, and while something else is done."""
 
 import contextlib
+import math
 import os
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from queue import Empty, SimpleQueue
 
@@ -29,28 +31,42 @@ from convnet_benchmarks.nets.pair import pair
 _WITH_WINOGRAD, _WITH_MM = ("auto", "winograd"), ("auto", "mm")  # backends
 
 Make = Callable[[], object]  # a library; raises NotCompiled
+Wanted = SimpleQueue[Make]
+
+_started: list[tuple[Wanted, threading.Thread]] = []
 
 
-def start(
-    module: nn.Module, backend: str, dtype: torch.dtype, shape: Sequence[int]
-) -> Collection[threading.Thread]:
+def start(module: nn.Module, backend: str, dtype: torch.dtype, shape: Sequence[int]) -> None:
     """Begins to compile what a plan of ``module`` with ``backend`` may need, a library on each core.
     ``shape``: that of its input.
 
-    Returns the threads that do it. A plan asks for the same libraries and then finds them, or waits for
-    those that are being made. Where there is no compiler, that is found when a plan asks.
+    A plan asks for the same libraries and then finds them, or waits for those that are being made. Where
+    there is no compiler, that is found when a plan asks.
     """
-    wanted: SimpleQueue[Make] = SimpleQueue()
+    wanted: Wanted = SimpleQueue()
     for make in _libraries(module, backend, dtype, shape):
         wanted.put(make)
     count = min(wanted.qsize(), os.cpu_count() or 1)
-    threads = [threading.Thread(target=_make_all, args=(wanted,), daemon=True) for _ in range(count)]
-    for thread in threads:
+    for _ in range(count):
+        thread = threading.Thread(target=_make_all, args=(wanted,), daemon=True)
         thread.start()
-    return threads
+        _started.append((wanted, thread))
 
 
-def _make_all(wanted: "SimpleQueue[Make]") -> None:
+def wait(until: float = math.inf) -> None:
+    """Waits for all that has been started, at most until ``until`` on ``time.monotonic``: what has not been
+    begun by then is left to the plans that need it."""
+    started = _started.copy()
+    for _, thread in started:
+        thread.join(None if until == math.inf else max(0.0, until - time.monotonic()))
+    for wanted, _ in started:
+        with contextlib.suppress(Empty):
+            while True:
+                wanted.get_nowait()
+    _started[:] = [one for one in _started if one[1].is_alive()]
+
+
+def _make_all(wanted: Wanted) -> None:
     with contextlib.suppress(Empty):
         while True:
             make = wanted.get_nowait()

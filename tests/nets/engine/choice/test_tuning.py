@@ -80,6 +80,38 @@ def test_without_time_the_likely_candidate_is_taken() -> None:
     assert tuner.choose("layer", candidates, otherwise="likely") == "likely"
 
 
+def test_the_time_ends_between_the_runs_of_a_candidate_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs: list[str] = []
+    monkeypatch.setattr(
+        "convnet_benchmarks.nets.engine.choice.tuning._past", lambda until: len(runs) >= until
+    )
+    names = ("plain", "likely", "fast")
+    candidates = {name: busy(1 if name == "fast" else 3, runs, name) for name in names}
+    tuner = Tuner(tmp_path / "tuning.json", QUICK)
+    tuner.until = 5  # runs: each candidate is run once to prepare it, and then timed once
+    assert tuner.choose("layer", candidates, otherwise="likely") == "likely"
+    assert runs == ["fast", "fast", "likely", "likely", "plain"]
+    assert not tuner.knows("layer", names)
+    tuner.until = 11
+    assert tuner.choose("layer", candidates, otherwise="likely") == "fast"
+
+
+def test_similar_shapes_tell_of_those_that_there_was_no_time_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = {"a": 4.0, "b": 4.4}
+    tuner = Tuner(None, QUICK)
+    ask(tuner, "first", SHAPE, times)
+    runs: list[str] = []
+    monkeypatch.setattr(
+        "convnet_benchmarks.nets.engine.choice.tuning._past", lambda until: len(runs) >= until
+    )
+    tuner.until = 2
+    quick = Question("second, quick", candidates({"a": 8.0, "b": 8.8}, runs))
+    assert tuner.choose("second", candidates(times, []), quick=quick, features=SIMILAR) == "a"
+    assert runs == ["b", "b"]
+
+
 def test_a_slow_moment_of_the_machine_does_not_decide() -> None:
     """Who comes near the best one is timed again later: its first runs may have met a slow moment."""
     moment = iter([14] * 5 + [8] * 100)  # ms of the first runs: preparing and four timed ones
@@ -366,8 +398,9 @@ def test_later_processes_refine_a_quick_choice(tmp_path: Path) -> None:
 
 def test_without_time_similar_shapes_decide_then_the_plainest() -> None:
     times = {"plain": 8.0, "fast": 2.0}
-    tuner = Tuner(None, QUICK, seconds=1e-9)
-    assert ask(tuner, "first", SHAPE, times)[0] == "fast"  # begun while there was time
+    tuner = Tuner(None, QUICK)
+    assert ask(tuner, "first", SHAPE, times)[0] == "fast"
+    tuner.until = time.monotonic()
     assert ask(tuner, "second", SIMILAR, times) == ("fast", {}, {})
     assert ask(tuner, "third", OTHER, times) == ("plain", {}, {})
     assert tuner.choose("fourth", candidates(times, [])) == "plain"
