@@ -43,8 +43,8 @@ class Request:
         options, net, notes = self.options, self.net, []
         if backends.takes_stock(options):
             auto = "time the engine's for each layer and phase, and keep the fastest"
-            if net.inputs:
-                auto = "refuse it: the engine takes nets of one input"
+            if net.inputs and options.cuda:
+                auto = "refuse it: on a GPU the engine takes nets of one input"
             notes.append(f"PyTorch's own kernels (stock) run this net; --backend auto would {auto}")
         if net.tokens:
             notes.append(
