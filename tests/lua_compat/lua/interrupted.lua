@@ -3,6 +3,7 @@
 require 'nn'
 local ways = require 'torch.core.ways'
 jit.off() -- hooks are called by what is interpreted
+jit.flush() -- LuaJIT may crash where a hook's error meets traces of before
 
 local LAYERS = {
    function(k) return nn.SpatialAdaptiveAveragePooling(k, k + 1) end,
