@@ -11,6 +11,7 @@ from convnet_benchmarks.commands.report import over_time
 from convnet_benchmarks.commands.report.data import ReportData
 from convnet_benchmarks.commands.report.machines import machines
 from convnet_benchmarks.commands.report.matplotlib import save_png
+from convnet_benchmarks.commands.report.overview import overview
 from convnet_benchmarks.commands.report.page import Section, page_text
 from convnet_benchmarks.commands.report.plots import all_plots
 from convnet_benchmarks.errors import UserError, unknown
@@ -57,7 +58,8 @@ def main(arguments: Sequence[str], program: str) -> int:
         sections, sources = _sections(options, data)
         pictures = _write_pictures(options, sections)
         given = [Path(path).name for path in options.files]
-        page_file.write(page_text(options.title, given, sections, sources, machines(data.files)))
+        head = (machines(data.files), overview(data))
+        page_file.write(page_text(options.title, given, sections, sources, *head))
         written = [options.out, *pictures]
         output.write([_table(sections)], {"files": options.files, "written": written})
     print(f"written: {', '.join(written)}", file=sys.stderr)

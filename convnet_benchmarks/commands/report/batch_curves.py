@@ -11,6 +11,7 @@ from convnet_benchmarks.commands.report.data import (
     naming,
     of_quantity,
     tips,
+    trust,
 )
 from convnet_benchmarks.results.measurement import Measurement
 
@@ -41,7 +42,7 @@ def _panel(net: str, ones: list[Measurement], name: Callable[[Measurement], str]
         Series(
             group,
             [
-                Mark(float(one.batch or 0), one.value, tips=tips(one), low=one.low, high=one.high)
+                Mark(float(one.batch or 0), one.value, "", tips(one), one.low, one.high, trust(one))
                 for one in members
             ],
         )

@@ -21,7 +21,12 @@ if TYPE_CHECKING:
 
 _HEIGHT = 300  # pixels, of lines and points
 _ROW_HEIGHT = 17  # pixels, of a bar's name, or of 1/0.7 bars
-_AROUND_ROWS = 95  # pixels: the title and the axis
+_AROUND_ROWS = 95  # pixels: the tools and the axis
+_HOLLOW = 0.12  # how opaque the inside of a doubtful mark is
+_FULL = 1.0
+# How far the axis of bars or dots reaches beyond the largest value, in times of it: a logarithmic one, a
+# linear one. Verdicts need more.
+_BEYOND, _BEYOND_VERDICTS = (1.3, 1.05), (2.5, 1.3)
 # An interval that reaches further than this many times the highest value is cut at the chart's end.
 _ROOM_FOR_INTERVALS = 2.0
 
@@ -51,7 +56,6 @@ def _figure(panel: Panel, height: int) -> "Figure":
 
     # No tool is active from the start: a finger or wheel on the chart scrolls the page.
     figure = new_figure(
-        title=panel.title,
         height=height,
         sizing_mode="stretch_width",
         min_width=120,
@@ -72,7 +76,6 @@ def _figure(panel: Panel, height: int) -> "Figure":
     xs, ys = drawn_values(panel)
     _set_axis(figure.xaxis[0], axis_ticks(panel.x, xs), panel.x.tick_names)
     _set_axis(figure.yaxis[0], axis_ticks(panel.y, ys), panel.y.tick_names)
-    figure.title.text_font_size = "14px"
     for axis in (figure.xaxis[0], figure.yaxis[0]):
         axis.axis_label_text_font_style = "normal"
         axis.axis_label_text_font_size = axis.major_label_text_font_size = "12px"
@@ -102,9 +105,8 @@ def _draw_points(figure: "Figure", panel: Panel, styles: Mapping[str, Style]) ->
             figure.line(
                 "x", "y", source=source, line_width=2, line_dash=style.dash, color=colour, name=series.name
             )
-        marks = figure.scatter(
-            "x", "y", source=source, marker=style.bokeh_shape, size=8, color=colour, name=series.name
-        )
+        look = {"color": colour, "fill_alpha": "inside", "name": series.name}
+        marks = figure.scatter("x", "y", source=source, marker=style.bokeh_shape, size=8, **look)
         _draw_intervals(figure, series, colour)
         hovered.append(marks)
     for name in point_names(panel):
@@ -145,7 +147,7 @@ def _draw_intervals(figure: "Figure", series: Series, colour: str) -> None:
 
 
 def _draw_rows(figure: "Figure", panel: Panel, styles: Mapping[str, Style]) -> "list[GlyphRenderer]":
-    from bokeh.models import ColumnDataSource, Range1d
+    from bokeh.models import ColumnDataSource, Range1d, Span
 
     rows, height = layout_rows(panel)
     left = _left_end(panel)
@@ -162,10 +164,10 @@ def _draw_rows(figure: "Figure", panel: Panel, styles: Mapping[str, Style]) -> "
         )
         look = {"source": source, "color": style.colour, "name": series.name}
         if panel.kind == "bars":
-            drawn = figure.hbar(y="row", left="left", right="x", height=0.6, **look)
+            drawn = figure.hbar(y="row", left="left", right="x", height=0.6, fill_alpha="inside", **look)
         else:
             figure.segment("left", "row", "x", "row", alpha=0.35, **look)
-            drawn = figure.scatter("x", "row", marker=style.bokeh_shape, size=9, **look)
+            drawn = figure.scatter("x", "row", marker=style.bokeh_shape, size=9, fill_alpha="inside", **look)
         hovered.append(drawn)
         bounded = [row for row in own if row.mark.low is not None and row.mark.high is not None]
         figure.segment(
@@ -185,11 +187,22 @@ def _draw_rows(figure: "Figure", panel: Panel, styles: Mapping[str, Style]) -> "
         text_baseline="middle",
         text_font_size="12px",
     )
+    judged = [row for row in rows if row.mark.written_verdict]
+    if judged:
+        ends = [max(row.mark.x, row.mark.high or row.mark.x) for row in judged]
+        verdicts = [row.mark.written_verdict for row in judged]
+        place = {"text_baseline": "middle", "x_offset": 9, "text_font_size": "11px"}
+        figure.text(x=ends, y=[row.y for row in judged], text=verdicts, **place)
+    if panel.line_at is not None:
+        figure.add_layout(
+            Span(location=panel.line_at, dimension="height", line_color=GUIDE_COLOUR, line_dash="dashed")
+        )
     figure.yaxis.visible = False
     figure.ygrid.visible = False
     figure.y_range = Range1d(height, 0)
-    largest = max(max(row.mark.x, row.mark.high or 0.0) for row in rows)
-    figure.x_range = Range1d(left, largest * 1.3 if panel.x.log else largest * 1.05 or 1)
+    largest = max(max(row.mark.x, row.mark.high or 0.0, panel.line_at or 0.0) for row in rows)
+    log, linear = _BEYOND_VERDICTS if judged else _BEYOND
+    figure.x_range = Range1d(left, largest * (log if panel.x.log else linear) or 1)
     return hovered
 
 
@@ -212,6 +225,7 @@ def _columns(marks: Sequence[Mark]) -> dict[str, list[Any]]:
         "x": [mark.x for mark in marks],
         "y": [mark.y for mark in marks],
         "tip": [_tip(mark) for mark in marks],
+        "inside": [_HOLLOW if mark.doubtful else _FULL for mark in marks],
     }
 
 

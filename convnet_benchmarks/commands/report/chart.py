@@ -7,9 +7,15 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from convnet_benchmarks.tables import Table
+from convnet_benchmarks.timing.statistics import STABLE
+from convnet_benchmarks.timing.verdicts import FASTER, SAME, SLOWER
 
 # Of a bar's or dot's name, in characters: what a telephone's width holds.
 _NAME_WIDTH = 42
+# Of an axis, in characters, on a telephone.
+_AXIS_WIDTH = 45
+_EXPECTED = ("", STABLE, "met")
+_DECIDED = (FASTER, SLOWER, SAME)
 
 Tips = Sequence[tuple[str, str]]  # a tooltip's lines: name and text
 
@@ -37,6 +43,7 @@ class Mark:
     """One point or bar, at ``y`` over ``x``; a bar's or dot's value is its ``x``, and it has no ``y``.
 
     ``name``: the bar's, or a text next to a point. ``low`` and ``high`` bound the value with 95 % confidence.
+    ``verdict``: how far the value can be trusted, or a comparison's.
     """
 
     x: float
@@ -45,6 +52,17 @@ class Mark:
     tips: Tips = ()
     low: float | None = None
     high: float | None = None
+    verdict: str = ""
+
+    @property
+    def doubtful(self) -> bool:
+        """Returns whether the mark is drawn hollow: its value, or a comparison, is not certain."""
+        return self.verdict not in _EXPECTED + _DECIDED
+
+    @property
+    def written_verdict(self) -> str:
+        """Returns what stands next to a bar or dot: nothing of what is as it should be."""
+        return "" if self.verdict in _EXPECTED else self.verdict
 
 
 @dataclass(frozen=True)
@@ -65,7 +83,10 @@ class Guide:
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes. Where every bar has a name of its own, series do not stand side by side."""
+    """One pair of axes. Where every bar has a name of its own, series do not stand side by side.
+
+    ``line_at``: the value at which bars or dots have a dashed line, such as 1 for a ratio.
+    """
 
     title: str
     kind: Kind
@@ -73,6 +94,7 @@ class Panel:
     y: Axis
     series: Sequence[Series]
     guides: Sequence[Guide] = ()
+    line_at: float | None = None
 
 
 @dataclass(frozen=True)
@@ -89,6 +111,13 @@ class Chart:
         """Returns every name that the legend needs, in order."""
         return list(dict.fromkeys(series.name for panel in self.panels for series in panel.series))
 
+    @property
+    def key(self) -> str:
+        """Returns what hollow marks mean, '' without any."""
+        marks = [mark for panel in self.panels for series in panel.series for mark in series.marks]
+        found = dict.fromkeys(mark.verdict for mark in marks if mark.doubtful)
+        return f"Hollow marks: {', '.join(found)}." if found else ""
+
 
 def drawn_values(panel: Panel) -> tuple[list[float], list[float]]:
     """Returns the x and the y of everything drawn, guides included."""
@@ -101,12 +130,15 @@ def axis_ticks(axis: Axis, values: Sequence[float]) -> tuple[float, ...]:
     """Returns where an axis that shows ``values`` is numbered; empty for a linear one that says nothing
     of it.
 
-    A logarithmic one is numbered at 1, 2 and 5 times powers of ten, over two decades and more at the powers.
+    A logarithmic one is numbered at 1, 2 and 5 times powers of ten; at the powers alone over two decades and
+    more, or if the numbers are too long.
     """
     if axis.ticks or not axis.log or not values:
         return axis.ticks
     low, high = math.log10(min(values)), math.log10(max(values))
-    digits = (1, 2, 5) if high - low < 2 else (1,)
+    # Two neighbours, such as 10,000 and 20,000, must not touch.
+    room = _AXIS_WIDTH * math.log10(2) / (high - low + 0.5)
+    digits = (1, 2, 5) if high - low < 2 and room > len(f"{max(values):,.0f}") + 1 else (1,)
     powers = range(math.floor(low) - 1, math.ceil(high) + 1)
     found = [digit * 10.0**power for power in powers for digit in digits]
     # Half a decade more on either side, as an axis reaches beyond its values.

@@ -79,6 +79,7 @@ def tips(one: Measurement, *more: tuple[str, str]) -> Tips:
         ("batch", "" if one.batch is None else f"{one.batch:,}"),
         (one.quantity, f"{number(one.value)} {one.unit}".strip()),
         ("95 % interval", interval),
+        ("verdict", trust(one)),
         *more,
         ("phase", one.phase),
         ("layer", one.op),
@@ -117,8 +118,8 @@ def trust(one: Measurement) -> str:
     """Returns a comparison's verdict, or how far the value can be trusted, from its interval; '' for a number
     without statistics.
     """
-    if one.verdict:
-        return one.verdict
+    if one.verdict or one.noise:
+        return one.verdict or one.noise
     if not one.samples or one.low is None or one.high is None:
         return ""
     return verdict_of(one.samples, (one.high - one.low) / 2 / one.value if one.value else math.inf)[0]

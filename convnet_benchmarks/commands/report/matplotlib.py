@@ -1,7 +1,8 @@
 """Charts drawn with matplotlib: one PNG file each."""
 
+import textwrap
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks.commands.report.chart import (
     Chart,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 _COLUMNS = 3
 _WIDTH, _HEIGHT = 5.2, 3.6  # inches, of a panel of lines or points
 _ROW_HEIGHT = 0.2  # inches
+_TITLE_WIDTH = 60  # characters
 
 
 def save_png(chart: Chart, title: str, path: str) -> None:
@@ -68,7 +70,7 @@ def _panel_height(panel: Panel) -> float:
 
 
 def _draw(axes: "Axes", panel: Panel, looks: Mapping[str, Style]) -> None:
-    axes.set_title(panel.title, fontsize=10)
+    axes.set_title("\n".join(textwrap.wrap(panel.title, _TITLE_WIDTH)), fontsize=10)
     axes.set_xlabel(panel.x.label, fontsize=9)
     axes.set_ylabel(panel.y.label, fontsize=9)
     axes.tick_params(labelsize=8)
@@ -108,8 +110,9 @@ def _draw_points(axes: "Axes", panel: Panel, looks: Mapping[str, Style]) -> None
         look = looks[series.name]
         xs, ys = [mark.x for mark in series.marks], [mark.y for mark in series.marks]
         line = look.dash if panel.kind == "lines" else "none"
-        axes.plot(xs, ys, color=look.colour, marker=look.matplotlib_shape, linestyle=line, markersize=5)
+        axes.plot(xs, ys, color=look.colour, linestyle=line)
         for mark in series.marks:
+            axes.plot(mark.x, mark.y, markersize=5, **_marker(mark, look))
             _bounds(axes, mark, look.colour)
     for name in point_names(panel):
         side, offset = ("right", -5) if name.to_the_left else ("left", 5)
@@ -119,6 +122,11 @@ def _draw_points(axes: "Axes", panel: Panel, looks: Mapping[str, Style]) -> None
         )
     if panel.y.from_zero and not panel.y.log:
         axes.set_ylim(bottom=0)
+
+
+def _marker(mark: Mark, look: Style) -> dict[str, Any]:
+    inside = "none" if mark.doubtful else look.colour
+    return {"color": look.colour, "marker": look.matplotlib_shape, "markerfacecolor": inside}
 
 
 def _bounds(axes: "Axes", mark: Mark, colour: str) -> None:
@@ -133,15 +141,24 @@ def _draw_rows(axes: "Axes", panel: Panel, looks: Mapping[str, Style]) -> None:
     for row in rows:
         look = looks[row.series]
         if panel.kind == "bars":
-            axes.barh(row.y, row.mark.x - left, 0.6, left, color=look.colour)
+            inside = "none" if row.mark.doubtful else look.colour
+            axes.barh(row.y, row.mark.x - left, 0.6, left, color=inside, edgecolor=look.colour)
         else:
             axes.hlines(row.y, left, row.mark.x, color=look.colour, alpha=0.35)
-            axes.plot(row.mark.x, row.y, color=look.colour, marker=look.matplotlib_shape)
+            axes.plot(row.mark.x, row.y, **_marker(row.mark, look))
+        if row.mark.written_verdict:
+            end = (max(row.mark.x, row.mark.high or row.mark.x), row.y)
+            place: dict[str, Any] = {"textcoords": "offset points", "fontsize": 7, "va": "center"}
+            axes.annotate(row.mark.written_verdict, end, (6, 0), **place)
         if row.name_y is not None:
             axes.text(left, row.name_y, "\n".join(row.name_lines), fontsize=8, va="center")
         if row.mark.low is not None and row.mark.high is not None:
             axes.hlines(row.y, row.mark.low, row.mark.high, color=look.colour, linewidth=2.5)
+    if panel.line_at is not None:
+        axes.axvline(panel.line_at, color=GUIDE_COLOUR, linestyle="dashed", linewidth=1.2)
+        values.append(panel.line_at)
+    judged = any(row.mark.written_verdict for row in rows)
     axes.set_yticks([])
     axes.grid(False, axis="y")
     axes.set_ylim(height, 0)
-    axes.set_xlim(left, max(values) * (1.3 if panel.x.log else 1.05) or 1)
+    axes.set_xlim(left, max(values) * (1.3 if panel.x.log else 1.05) * (1.25 if judged else 1.0) or 1)

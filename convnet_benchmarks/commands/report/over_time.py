@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from convnet_benchmarks.commands.report.chart import Axis, Chart, Mark, Panel, Series
-from convnet_benchmarks.commands.report.data import FAR_APART, by_net, naming, number, tips
+from convnet_benchmarks.commands.report.data import FAR_APART, by_net, naming, number, tips, trust
 from convnet_benchmarks.commands.report.machines import label, recorded
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.results.load import ResultFile
@@ -19,6 +19,9 @@ TITLE = "Over time"
 COMMAND = "convnet-benchmarks sweep --nets alexnet --points DATE.jsonl, again for each date or commit"
 _SAME = ("net", "quantity", "unit", "batch", "phase", "device", "software")
 _SHORT_REVISION = 7
+_LEFT_OUT = ("free ", "dry-run")  # phases: timed elsewhere, too, or but once
+_MOST_TICKS = 8  # that a telephone has room for
+_LONGEST_NAME = 14  # of a tick, in characters
 
 
 @dataclass(frozen=True)
@@ -68,14 +71,29 @@ def chart(files: Sequence[ResultFile]) -> Chart | None:
 def _panel(net: str, lines: Sequence[tuple[str, Sequence[_Step]]], moments: Sequence[str]) -> Panel:
     values = [step.measurement.value for _, steps in lines for step in steps]
     first = lines[0][1][0].measurement
-    places = tuple(float(place) for place in range(1, len(moments) + 1))
+    ticks = range(0, len(moments), -(-len(moments) // _MOST_TICKS))
+    short = _short(moments)
     return Panel(
         net,
         "lines",
-        Axis("date or commit", ticks=places, from_zero=False, tick_names=tuple(moments)),
+        Axis(
+            "date or commit",
+            ticks=tuple(float(place + 1) for place in ticks),
+            from_zero=False,
+            tick_names=tuple(short[place] for place in ticks),
+        ),
         Axis(f"{first.quantity} [{first.unit}]", log=max(values) > FAR_APART * min(values) > 0),
         [Series(name, _marks(steps, moments)) for name, steps in lines],
     )
+
+
+def _short(moments: Sequence[str]) -> list[str]:
+    """Returns a short name for each moment: its date, or where dates are the same what comes last."""
+    parts = [moment.split(", ") for moment in moments]
+    names = [words[0] for words in parts]
+    if len(set(names)) < len(names):
+        names = [words[-1] for words in parts]
+    return [name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…" for name in names]
 
 
 def _in_order(files: Sequence[ResultFile]) -> list[ResultFile]:
@@ -125,7 +143,7 @@ def _series(files: Sequence[ResultFile]) -> list[list[_Step]]:
     for place, file in enumerate(files, 1):
         latest = {}
         for one in file.measurements:
-            if one.quantity in (THROUGHPUT, TIME) and not one.op and not one.phase.startswith("free "):
+            if one.quantity in (THROUGHPUT, TIME) and not one.op and not one.phase.startswith(_LEFT_OUT):
                 latest[tuple(getattr(one, name) for name in _SAME)] = one
         for key, one in latest.items():
             steps = found.setdefault(key, [])
@@ -150,7 +168,8 @@ def _marks(steps: Sequence[_Step], moments: Sequence[str]) -> list[Mark]:
         if step.ratio is not None:
             more.append(("against the one before", f"{number(step.ratio)} times as fast: {step.verdict}"))
         name = f"{SLOWER} {step.ratio:.3g}x" if step.verdict == SLOWER else ""
-        marks.append(Mark(float(step.place), one.value, name, tips(one, *more), one.low, one.high))
+        lines = tips(one, *more)
+        marks.append(Mark(float(step.place), one.value, name, lines, one.low, one.high, trust(one)))
     return marks
 
 

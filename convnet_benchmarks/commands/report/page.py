@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks.commands.report.bokeh import draw
 from convnet_benchmarks.commands.report.chart import Chart
+from convnet_benchmarks.commands.report.overview import Overview
 from convnet_benchmarks.commands.report.style import Style, styles
 from convnet_benchmarks.tables import Table
 
@@ -21,9 +22,10 @@ _POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
     "img-src data: blob:; font-src data:"
 )
-_AROUND_A_FIGURE = 16  # pixels: the padding of its box
 # A table of more rows is folded.
 _LONG = 12
+# A cell of more characters wraps; others keep to a line, so that rows are of one height.
+_LONG_CELL = 48
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,7 @@ def page_text(
     sections: Sequence[Section],
     sources: "Sequence[Source]",
     machines: Sequence[str] = (),
+    overview: Overview | None = None,
 ) -> str:
     """Returns the whole page.
 
@@ -55,6 +58,7 @@ def page_text(
         f'<p class="faint">convnet-benchmarks, {datetime.now().astimezone():%d %B %Y, %H:%M}; '
         f"from {escape(', '.join(files))}</p>",
         *(f'<p class="faint">{escape(machine)}</p>' for machine in machines),
+        *([_overview(overview)] if overview else []),
         _navigation(sections),
         "</header><main>",
         *shown,
@@ -97,6 +101,11 @@ def _own_file(name: str) -> str:
     return (resources.files(__package__) / "assets" / name).read_text(encoding="utf-8")
 
 
+def _overview(overview: Overview) -> str:
+    lines = "".join(f"<p>{escape(line)}</p>" for line in overview.lines)
+    return f'<div id="overview">{lines}{table_html(overview.best) if overview.best else ""}</div>'
+
+
 def _navigation(sections: Sequence[Section]) -> str:
     links = [
         f'<li><a href="#{section.name}">{escape(section.title)}</a></li>'
@@ -118,10 +127,13 @@ def _section(section: Section, chart: Chart, figures: dict[str, Any]) -> str:
         figure = draw(panel, looks)
         figures[key] = json_item(figure)
         # The place is kept before the chart is drawn: links land where they should.
-        height = f"min-height: {figure.height + _AROUND_A_FIGURE}px"
-        hosts.append(f'<div id="figure-{key}" data-figure="{key}" style="{height}"></div>')
+        height = f"min-height: {figure.height}px"
+        title = f"<figcaption>{escape(panel.title)}</figcaption>" if panel.title else ""
+        host = f'<div id="figure-{key}" data-figure="{key}" style="{height}"></div>'
+        hosts.append(f"<figure>{title}{host}</figure>")
     name = section.name
-    notes = "".join(f'<p class="note">{escape(note)}</p>' for note in chart.notes)
+    said = [*([chart.key] if chart.key else []), *chart.notes]
+    notes = "".join(f'<p class="note">{escape(note)}</p>' for note in said)
     return f"""<section id="{name}" aria-labelledby="{name}-title">
 <h2 id="{name}-title">{escape(section.title)}</h2>
 <p>{escape(chart.text)}</p>
@@ -162,7 +174,7 @@ def table_html(table: Table) -> str:
     rows = "".join(
         "<tr>"
         + "".join(
-            f"<td{_number(right)}>{escape(cell)}</td>" for cell, right in zip(row, numeric, strict=True)
+            f"<td{_look(cell, right)}>{escape(cell)}</td>" for cell, right in zip(row, numeric, strict=True)
         )
         + "</tr>"
         for row in table.texts()
@@ -178,6 +190,10 @@ def table_html(table: Table) -> str:
 
 def _number(right: bool) -> str:
     return ' class="number"' if right else ""
+
+
+def _look(cell: str, right: bool) -> str:
+    return ' class="long"' if len(cell) > _LONG_CELL else _number(right)
 
 
 def _absent(sections: Sequence[Section]) -> str:

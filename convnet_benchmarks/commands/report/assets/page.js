@@ -10,7 +10,7 @@
     const style = getComputedStyle(document.documentElement);
     const [ink, faint, line] = ["--ink", "--faint", "--line"].map((name) => style.getPropertyValue(name).trim());
     for (const model of drawn.get(host).all_models) {
-      if (model.type === "Title" || model.type === "Text") model.text_color = ink;
+      if (model.type === "Text") model.text_color = ink;
       if (model.type === "Grid") model.grid_line_color = line;
       if ("axis_label_text_color" in model) {
         model.setv({
@@ -61,10 +61,14 @@
     whenIdle(drawNext);
   }
   addEventListener("load", () => whenIdle(drawNext));
+  // A chart keeps the width that it has on the screen: on paper it is made smaller, as wide as its panel.
+  const paperWidth = (host) => (host.closest(".panels").children.length > 1 ? 325 : 680); // of A4 and Letter
   addEventListener("beforeprint", () => {
     hosts.forEach(draw);
+    for (const host of hosts) host.style.zoom = Math.min(1, paperWidth(host) / host.clientWidth);
     for (const details of document.querySelectorAll("section details")) details.open = true;
   });
+  addEventListener("afterprint", () => hosts.forEach((host) => (host.style.zoom = "")));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => [...drawn.keys()].forEach(paint));
 
   for (const button of document.querySelectorAll(".legend button")) {

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from convnet_benchmarks.commands.report.chart import Axis, Chart, Mark, Panel, Series
-from convnet_benchmarks.commands.report.data import ReportData, measurement_table, naming, tips
+from convnet_benchmarks.commands.report.data import ReportData, measurement_table, naming, tips, trust
 from convnet_benchmarks.results.measurement import TIME, Measurement
 
 TITLE = "Time by layer"
@@ -42,11 +42,15 @@ def chart(data: ReportData) -> Chart | None:
 def _panel(ones: Sequence[Measurement], name: Callable[[Measurement], str]) -> Panel:
     first = ones[0]
     series = [
-        Series(group, [Mark(one.value, name=one.op, tips=tips(one)) for one in ones if name(one) == group])
+        Series(group, [_mark(one) for one in ones if name(one) == group])
         for group in dict.fromkeys(map(name, ones))
     ]
     title = first.net + ("" if first.batch is None else f", batch {first.batch}")
     return Panel(title, "bars", Axis(f"{first.quantity} [{first.unit}]"), Axis(""), series)
+
+
+def _mark(one: Measurement) -> Mark:
+    return Mark(one.value, name=one.op, tips=tips(one), verdict=trust(one))
 
 
 def _by_kind(ones: Sequence[Measurement]) -> list[Measurement]:

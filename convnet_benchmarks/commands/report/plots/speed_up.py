@@ -7,6 +7,7 @@ from convnet_benchmarks.commands.report.data import (
     measurement_table,
     of_quantity,
     tips,
+    trust,
 )
 from convnet_benchmarks.results.measurement import SPEED_UP, Measurement
 
@@ -24,7 +25,7 @@ def chart(data: ReportData) -> Chart | None:
     references = dict.fromkeys(one.unit for one in found)
     return Chart(
         "How many times as fast as the reference each variant is, from times taken in turns; the thick line "
-        "is the 95 % interval. Beyond 1 it is faster.",
+        "is the 95 % interval. To the right of the dashed line, at 1, it is faster.",
         [_panel(unit, [one for one in found if one.unit == unit]) for unit in references],
         measurement_table(TITLE, found, fields),
     )
@@ -35,10 +36,11 @@ def _panel(unit: str, ones: list[Measurement]) -> Panel:
         Series(name, [_mark(one) for one in ones if one.software == name])
         for name in dict.fromkeys(one.software for one in ones)
     ]
-    return Panel(f"against {unit.removeprefix('times ')}", "dots", Axis("times as fast"), Axis(""), series)
+    title = f"against {unit.removeprefix('times ')}"
+    return Panel(title, "dots", Axis("times as fast"), Axis(""), series, line_at=1.0)
 
 
 def _mark(one: Measurement) -> Mark:
     name = ", ".join(filter(None, (one.net, f"batch {one.batch}" if one.batch else "")))
-    lines = tips(one, ("pairs", str(one.samples)), ("verdict", one.verdict))
-    return Mark(one.value, name=name, tips=lines, low=one.low, high=one.high)
+    lines = tips(one, ("pairs", str(one.samples)))
+    return Mark(one.value, 0.0, name, lines, one.low, one.high, trust(one))

@@ -8,6 +8,7 @@ from convnet_benchmarks.commands.report.data import (
     measurement_table,
     of_quantity,
     tips,
+    trust,
 )
 from convnet_benchmarks.results.measurement import THROUGHPUT, Measurement
 
@@ -57,4 +58,4 @@ def _best(ones: list[Measurement]) -> list[Measurement]:
 
 def _mark(one: Measurement) -> Mark:
     conditions = ", ".join(filter(None, (one.software, one.phase, f"batch {one.batch}")))
-    return Mark(one.value, name=f"{one.device}: {conditions}", tips=tips(one))
+    return Mark(one.value, name=f"{one.device}: {conditions}", tips=tips(one), verdict=trust(one))

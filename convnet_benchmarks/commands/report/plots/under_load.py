@@ -8,6 +8,7 @@ from convnet_benchmarks.commands.report.data import (
     naming,
     of_quantity,
     tips,
+    trust,
 )
 from convnet_benchmarks.points.scenario import SERVER, SINGLE_STREAM
 from convnet_benchmarks.results.measurement import LATENCY, Measurement
@@ -56,4 +57,4 @@ def _panel(ones: list[Measurement]) -> Panel:
 
 def _mark(one: Measurement) -> Mark:
     name = f"{one.net}, batch {one.batch}"
-    return Mark(one.value, name=name, tips=tips(one, ("verdict", one.verdict)), low=one.low, high=one.high)
+    return Mark(one.value, 0.0, name, tips(one), one.low, one.high, trust(one))

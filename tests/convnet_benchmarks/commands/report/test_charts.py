@@ -59,6 +59,11 @@ def test_ticks_of_a_logarithmic_axis_are_round_and_few(values: list[float]) -> N
         assert min(values) / 4 < tick < max(values) * 4
 
 
+def test_long_numbers_of_a_logarithmic_axis_do_not_touch() -> None:
+    assert axis_ticks(Axis("", log=True), [259.0, 25_000.0]) == (100.0, 1e3, 1e4)
+    assert axis_ticks(Axis("", log=True), [3.0, 9.0]) == (1.0, 2.0, 5.0, 10.0, 20.0)
+
+
 def test_given_ticks_are_kept_and_linear_axes_left_alone() -> None:
     assert axis_ticks(Axis("", log=True, ticks=(1.0, 3.0)), [1.0]) == (1.0, 3.0)
     assert axis_ticks(Axis(""), [1.0]) == ()

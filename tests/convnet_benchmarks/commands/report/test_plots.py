@@ -17,6 +17,7 @@ from convnet_benchmarks.history import Source, read_sources
 from convnet_benchmarks.results.load import load
 from tests.helpers import made_results
 from tests.helpers.commands import run_python
+from tests.helpers.places import GOLDEN
 
 PLOTS = all_plots()
 
@@ -187,6 +188,61 @@ def test_history_shows_the_same_nets_only(tmp_path: Path) -> None:
     new, old = training.series
     assert new.name == "in the files given" and new.marks[0].x == pytest.approx(1e3 / 30)
     assert any(mark.x == pytest.approx(128e3 / 80.96) for mark in old.marks)
+
+
+def test_a_published_log_is_shown_once(tmp_path: Path) -> None:
+    log = tmp_path / "titan.log"
+    lines = {":Forward:": 69.23, ":Backward:": 160.53, ":TOTAL:": 229.76}
+    log.write_text(
+        "Running on device: Graphics Device\t\n"
+        "ModelType: AlexNet\tKernels: cudnn\tInput shape: 128x3x224x224\t\n"
+        + "".join(f"{'cudnn':<40}{name}{value:>11}\t\n" for name, value in lines.items())
+    )
+    sources = read_sources()
+    chart = PLOTS["history"].chart(ReportData([load(str(log))], sources))
+    training = [panel for panel in chart.panels if panel.title == "alexnet_owt, training"]
+    rates = [(s.name, m.x, dict(m.tips)) for s in training[0].series for m in s.marks]
+    ((name, _, tips),) = [one for one in rates if one[1] == pytest.approx(128e3 / 229.76)]
+    assert name == "in the files given" and "soumith/convnet-benchmarks" in tips["from"]
+    published = [one for source in sources for one in source.measurements]
+    passes = [one for one in published if one.phase in ("training", "forward+backward")]
+    assert len(rates) == sum(one.net == "alexnet_owt" for one in passes)
+
+
+def test_phases_have_torch7s_log_beside_them(tmp_path: Path) -> None:
+    log = load(str(GOLDEN / "logs" / "benchmark_cpu.log"))
+    run = made_results.benchmark(100.0, net="overfeat_accurate", batch=1, spread=0.6)
+    files = [load(made_results.write(tmp_path / "run.json", run)), log]
+    (panel,) = PLOTS["phases"].chart(ReportData(files, [])).panels
+    assert (
+        panel.title == "overfeat_accurate"
+        and panel.kind == "bars"
+        and panel.x.label == "time [ms per sample]"
+    )
+    found = {series.name: [(mark.name.split(", ")[-1], round(mark.x, 2)) for mark in series.marks]
+             for series in panel.series}  # fmt: skip
+    assert found == {
+        "updateOutput": [("run.json", 100.0), ("benchmark_cpu.log", 182.38)],
+        "updateGradInput": [("run.json", 100.0), ("benchmark_cpu.log", 172.59)],
+        "accGradParameters": [("run.json", 100.0), ("benchmark_cpu.log", 117.41)],
+    }
+    noisy, old = panel.series[0].marks
+    assert noisy.doubtful and noisy.written_verdict == "noisy" and not old.doubtful
+
+
+def test_doubtful_marks_are_hollow_and_explained(tmp_path: Path) -> None:
+    pytest.importorskip("bokeh")
+    record = made_results.point("alexnet", 2, 10.0)
+    record["pass_ms"] |= {"low": 100.0, "high": 300.0}
+    chart = PLOTS["throughput_batch"].chart(
+        data_of(tmp_path, [made_results.point("alexnet", 1, 9.0), record])
+    )
+    assert chart.key == "Hollow marks: noisy."
+    figure = draw(chart.panels[0], styles(chart.series_names))
+    sure, doubtful = next(
+        one.data_source.data["inside"] for one in figure.renderers if "inside" in one.data_source.data
+    )
+    assert sure == 1 and doubtful < 0.5
 
 
 def test_history_without_a_net_in_common_shows_what_was_published(tmp_path: Path) -> None:

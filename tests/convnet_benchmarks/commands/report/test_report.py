@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from convnet_benchmarks.commands.report import over_time
 from convnet_benchmarks.commands.report.chart import Axis, Chart, Mark, Panel, Series
 from convnet_benchmarks.commands.report.data import ReportData, by_net, trust
 from convnet_benchmarks.commands.report.machines import machines
+from convnet_benchmarks.commands.report.overview import Overview, overview
 from convnet_benchmarks.commands.report.page import Section, page_text, table_html
 from convnet_benchmarks.commands.report.plots import all_plots
 from convnet_benchmarks.errors import UserError
@@ -90,7 +92,10 @@ def test_speed_ups_have_their_intervals_and_verdicts(tmp_path: Path) -> None:
     found = all_plots()["speed_up"].chart(ReportData(load_all([path]), []))
     assert found is not None
     (panel,) = found.panels
+    assert panel.line_at == 1.0
     (series,) = panel.series
+    assert [mark.written_verdict for mark in series.marks] == ["SLOWER", "FASTER"]
+    assert dict(series.marks[0].tips)["verdict"] == "SLOWER"
     assert [(mark.x, mark.low, mark.high) for mark in series.marks] == [(0.5, 0.49, 0.51), (2.0, 1.96, 2.04)]
     assert [row[-1] for row in found.table.rows] == ["SLOWER", "FASTER"]
 
@@ -117,6 +122,52 @@ def test_each_figure_has_a_verdict() -> None:
     assert trust(replace(one, samples=0, low=None, high=None)) == ""
 
 
+def test_a_mark_by_one_process_keeps_what_that_process_said() -> None:
+    one = Measurement("time", "ms", 10.0, samples=20, low=9.95, high=10.05, noise="throttled")
+    assert trust(one) == "throttled"
+
+
+def test_moments_of_one_day_are_numbered_by_their_commits(tmp_path: Path) -> None:
+    files = []
+    for commit in "ab":
+        content = made_results.benchmark() | {"time": "2026-11-01T00:00:00+00:00"}
+        content["environment"] = {**made_results.ENVIRONMENT, "commit": commit * 40}
+        files.append(made_results.write(tmp_path / f"{commit}.json", content))
+    chart = over_time.chart(load_all(files))
+    assert chart is not None and chart.panels[0].x.tick_names == ("aaaaaaa", "bbbbbbb")
+
+
+def head(tmp_path: Path, *documents: Any) -> Overview:
+    paths = [made_results.write(tmp_path / f"{place}.json", one) for place, one in enumerate(documents)]
+    return overview(ReportData(load_all(paths), []))
+
+
+def test_the_head_has_the_best_of_each_net_and_what_is_noisy(tmp_path: Path) -> None:
+    fast, slow = (made_results.benchmark(ms, batch=batch) for ms, batch in ((5.0, 4), (10.0, 2)))
+    noisy = made_results.benchmark(20.0, net="vgg_a", batch=1, spread=0.6)
+    found = head(tmp_path, fast, slow, noisy)
+    assert found.lines == [
+        "Measured: 2 nets (alexnet_owt, vgg_a); 1 device (Testor 9000); batch 1 to 4; time.",
+        "5 of 15 figures noisy.",
+    ]
+    assert found.best is not None
+    assert [(*row[:4], row[-1]) for row in found.best.rows] == [
+        ("alexnet_owt", "inference", 200.0, 4, "stable"),
+        ("alexnet_owt", "training", pytest.approx(200 / 3), 4, "stable"),
+        ("vgg_a", "inference", 50.0, 1, "noisy"),
+        ("vgg_a", "training", pytest.approx(50 / 3), 1, "noisy"),
+    ]
+
+
+def test_the_head_of_figures_that_are_stable_says_so(tmp_path: Path) -> None:
+    assert head(tmp_path, made_results.benchmark()).lines[-1] == "Nothing is noisy."
+
+
+def test_the_head_of_layers_alone_has_no_best_net(tmp_path: Path) -> None:
+    document = made_results.flops()
+    assert head(tmp_path, document).best is None
+
+
 @pytest.fixture
 def needs_bokeh() -> None:
     pytest.importorskip("bokeh")
@@ -132,6 +183,7 @@ def test_the_page_has_every_plot_and_loads_nothing(tmp_path: Path) -> None:
     assert set(all_plots()) <= set(read.ids) and "absent" not in read.ids
     assert len(read.ids) == len(set(read.ids))
     assert read.loads == ["data:,"] and "@import" not in content
+    assert "The best figure of each net" in read.text and "Measured: " in read.text
     assert "default-src 'none'" in read.policy and "http" not in read.policy
     assert read.tags.count("table") >= len(all_plots())  # the numbers of every plot
     (figures,) = re.findall(r'<script type="application/json" id="figures">(.*?)</script>', content)
@@ -210,7 +262,10 @@ def test_without_its_packages_it_says_what_to_install(
     [
         ([], "required: FILE"),
         (["absent.json"], "absent.json: No such file"),
-        (["{run}", "--plots", "pie"], "option --plots: unknown plot 'pie'; accepted: throughput_batch"),
+        (
+            ["{run}", "--plots", "pie"],
+            "option --plots: unknown plot 'pie'; accepted: phases, ",
+        ),
         (["{run}", "--plots", ""], "--plots: no name given; accepted: names separated by commas"),
         (["{run}", "--out", "{run}"], "is also the file of FILE; give another name"),
         (["{run}", "--out", "r.html", "--json", "r.html"], "'r.html' is also the file of option --json"),
@@ -272,6 +327,9 @@ def test_over_time_has_dates_labels_commits_and_steps(tmp_path: Path) -> None:
         files.append(made_results.write(tmp_path / f"{day}.json", content))
     chart = over_time.chart(load_all(files))
     assert chart is not None
-    assert chart.panels[0].x.tick_names[6] == "2026-11-07, build 7, 0000000+"
+    axis = chart.panels[0].x
+    assert axis.ticks == (1.0, 3.0, 5.0, 7.0, 9.0, 11.0) and axis.tick_names[3] == "2026-11-07"
+    tips = dict(chart.panels[0].series[0].marks[6].tips)
+    assert tips["date or commit"] == "2026-11-07, build 7, 0000000+"
     (line,) = (note for note in chart.notes if note.startswith("a step: ") and "forward+backward" in note)
     assert "from 30 to 36 ms per sample at 2026-11-07, build 7" in line

@@ -42,7 +42,9 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> str:
         for device, rate in rates.items()
         for batch in (1, 2, 4, 8, 16, 32, 64)
     ]
+    slow = [made_results.comparison("alexnet", factor=0.5)]
     files = [
+        made_results.write(folder / "backends.jsonl", *slow),
         made_results.write(folder / "sweep.jsonl", *points, made_results.search("alexnet", 64)),
         made_results.write(folder / "ops.json", made_results.ops()),
         made_results.write(folder / "flops.json", made_results.flops()),
@@ -179,6 +181,14 @@ def test_a_telephone_does_not_scroll_sideways(browser: Any, report: str, width: 
         """
     )
     assert content <= window == width
+    # Titles wrap, and rows of a table are all of one line.
+    titles, rows = browser.execute_script(
+        """
+        return [[...document.querySelectorAll('figcaption')].map((t) => t.scrollWidth <= t.clientWidth),
+                [...document.querySelectorAll('tbody tr:not(:has(.long))')].map((row) => row.clientHeight)];
+        """
+    )
+    assert titles and all(titles) and max(rows) <= min(rows) + 1
     assert all(left >= 0 and right <= width and inside > 0.8 * width for left, right, inside in figures)
 
 
@@ -209,7 +219,7 @@ def test_the_charts_take_the_colours_of_the_page(browser: Any, report: str, dark
         const style = getComputedStyle(document.documentElement);
         const view = Object.values(Bokeh.index.roots ?? Bokeh.index)[0];
         return [getComputedStyle(document.body).backgroundColor, style.getPropertyValue('--ink').trim(),
-                view.model.title.text_color];
+                view.model.document.all_models.find((model) => model.type === 'Text').text_color];
         """
     )
     assert axis == ink
