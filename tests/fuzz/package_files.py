@@ -11,7 +11,8 @@ import torch
 
 from convnet_benchmarks.commands.crosscheck.tree import load_results
 from convnet_benchmarks.errors import UserError
-from lua_compat.kernels.image.files import image_decompress, image_file_size, image_read_file, image_read_ppm
+from lua_compat.kernels.image.files import image_decompress, image_read_file, image_read_ppm
+from lua_compat.kernels.image.pictures import image_file_size
 from lua_compat.kernels.packages.databases import Databases
 from lua_compat.kernels.packages.magick.files import magick_read
 from lua_compat.kernels.packages.matlab import matlab_load

@@ -14,7 +14,7 @@ from lua_compat.kernels.image.geometry import pixels_of, store_pixels
 
 __all__ = [
     "image_gaussian", "image_hsl_to_rgb", "image_hsv_to_rgb", "image_lab_to_rgb", "image_rgb_to_hsl",
-    "image_rgb_to_hsv", "image_rgb_to_lab", "image_rgb_to_y",
+    "image_rgb_to_hsv", "image_rgb_to_lab",
 ]  # fmt: skip
 SANDBOXED = __all__
 
@@ -159,13 +159,6 @@ def image_lab_to_rgb(out: Tensor, image: Tensor) -> None:
     if image.dtype == torch.uint8:
         raise ValueError("image.lab2rgb: not supported for torch.ByteTensor")
     _convert(out, image, _lab_to_rgb)
-
-
-def image_rgb_to_y(out: Tensor, image: Tensor) -> None:
-    """Brightness, height x width (ITU-R BT.601)."""
-    pixels = pixels_of(image)
-    r, g, b = pixels.astype(np.float64)
-    store_pixels(out, (0.299 * r + 0.587 * g + 0.114 * b).astype(pixels.dtype))
 
 
 def image_gaussian(

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lua_compat.kernels.image.files import pillow
+from lua_compat.kernels.image.pictures import pillow
 
 __all__ = ["image_draw_text"]
 SANDBOXED = __all__

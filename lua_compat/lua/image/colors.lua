@@ -34,11 +34,18 @@ end
 mix('rgb2yuv', { { 0.299, 0.587, 0.114 }, { -0.14713, -0.28886, 0.436 }, { 0.615, -0.51499, -0.10001 } })
 mix('yuv2rgb', { { 1, 0, 1.13983 }, { 1, -0.39465, -0.58060 }, { 1, 2.03211, 0 } })
 
--- [destination,] source: 1 x height x width
+-- [destination,] source: 1 x height x width, the brightness (ITU-R BT.601). Bytes are rounded.
 function image.rgb2y(...)
    local dst, src = arguments.source('image.rgb2y', '[destination,] source', ...)
-   dst = (dst or src.new()):resize(1, src:size(2), src:size(3))
-   kernel.image_rgb_to_y(dst[1], src:narrow(1, 1, 3))
+   local height, width, channels = src:size(2), src:size(3), src:narrow(1, 1, 3)
+   dst = (dst or src.new()):resize(1, height, width)
+   local function weighted(channel, weight)
+      return torch.DoubleTensor(height, width):copy(channels[channel]):mul(weight)
+   end
+   local sum = weighted(1, 0.299):add(weighted(2, 0.587)):add(weighted(3, 0.114))
+   if src:type() ~= 'torch.DoubleTensor' then sum = sum:float() end
+   if dst:type() == 'torch.ByteTensor' then sum = sum:float():add(0.5):clamp(0, 255) end
+   dst[1]:copy(sum)
    return dst
 end
 

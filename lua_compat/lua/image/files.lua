@@ -1,7 +1,9 @@
 -- Loading and saving: PNG and JPEG (by Pillow), PPM and PGM.
+local ffi = require 'ffi'
 local arguments = require 'image.arguments'
 local kernel = require('torch.core.kernels').of_tensors
-local python = require('th.python').functions
+local shared = require 'th.python'
+local python = shared.functions
 
 local constructors = { byte = 'torch.ByteTensor', float = 'torch.FloatTensor', double = 'torch.DoubleTensor' }
 
@@ -26,10 +28,22 @@ local function with_depth(img, depth)
    return img
 end
 
+-- Before PyTorch is loaded pictures are read without it.
+local without_pytorch = { image_read_file = 'image_pixels_of_file', image_read_ppm = 'image_pixels_of_ppm' }
+
+local function read_pixels(name, img, filename)
+   local is_bytes = img:type() == 'torch.ByteTensor'
+   local largest, channels, height, width, text = python[name](filename, is_bytes)
+   local planes = (#text > channels * height * width and torch.IntTensor or torch.ByteTensor)(channels, height, width)
+   ffi.copy(planes:data(), text, #text)
+   img:resize(channels, height, width):copy(planes)
+   return largest
+end
+
 -- What a kernel has read, as values from 0 to 1 unless bytes are wanted.
 local function read(kernel_name, source, depth, kind)
-   local img = new_tensor(kind)
-   local largest = kernel[kernel_name](img, source)
+   local img, name = new_tensor(kind), not shared.pytorch and without_pytorch[kernel_name]
+   local largest = name and read_pixels(name, img, source) or kernel[kernel_name](img, source)
    if kind ~= 'byte' and img:type() ~= 'torch.ByteTensor' then img:mul(1 / largest) end
    return with_depth(img, depth)
 end

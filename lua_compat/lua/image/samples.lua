@@ -39,7 +39,7 @@ local function hills()
    -- three rows of hills, darker the nearer they are
    for row, waves in ipairs{ { 5, 0.06, 0.5 }, { 9, 0.05, 0.65 }, { 3, 0.1, 0.8 } } do
       local number, height, level = unpack(waves)
-      local edge = torch.mul(x, number * 2):add(row):sin():mul(height):add(level)
+      local edge = torch.mul(x:narrow(1, 1, 1), number * 2):add(row):sin():mul(height):add(level):expandAs(y):clone()
       local mask = inside(edge:add(-1, y), 0.006)
       local dark = 1 - 0.22 * row
       paint(picture, mask, 0.35 * dark, 0.75 * dark, 0.3 * dark)
@@ -53,7 +53,9 @@ end
 local function rings()
    local x, y = places(257, 271)
    local distance = torch.sqrt(torch.add(x, -0.4):pow(2):add(torch.add(y, -0.55):pow(2)))
-   local wave = torch.mul(distance, 60):cos():mul(0.35)
+   local wave = torch.mul(distance, 60)
+   for row = 1, wave:size(1) do wave[row]:cos() end -- in parts: for all of them PyTorch would be loaded
+   wave:mul(0.35)
    return wave:cmul(torch.add(torch.mul(distance, -1), 1)):add(torch.mul(x, 0.4)):add(0.25):clamp(0, 1)
 end
 

@@ -161,6 +161,48 @@ def test_ppm(data: bytes, expected: list[list[int]], tmp_path: Path) -> None:
     assert out[0].tolist() == expected
 
 
+BOTH_WAYS = """
+require 'image'
+local shared = require 'th.python'
+local function read_all()
+    local results = {}
+    for _, file in ipairs{ 'deep.png', 'grey.png', 'deep.pgm', 'words.pgm', 'damaged.png', 'none.png' } do
+        for _, kind in ipairs{ 'byte', 'float', 'double' } do
+            for depth = 1, 3, 2 do
+                local ok, result = pcall(image.load, arg[1] .. '/' .. file, depth, kind)
+                if ok then assert(result:type():lower():find(kind)) end
+                results[#results + 1] = result
+            end
+        end
+    end
+    return results
+end
+local before = read_all()
+assert(image.lena():size(2) == 512 and image.fabio():dim() == 2 and not shared.pytorch)
+torch.eig(torch.eye(2))
+assert(shared.pytorch)
+for k, result in ipairs(read_all()) do
+    if torch.isTensor(result) then assert(result:equal(before[k]) and result:max() > 0, k)
+    else assert(result == before[k], result .. before[k]) end
+end
+assert(#before == 36 and before[3]:dim() == 2 and before[4]:size(1) == 3)
+"""
+
+
+def test_pictures_are_the_same_before_pytorch_is_loaded(tmp_path: Path) -> None:
+    pillow = pytest.importorskip("PIL.Image")
+    pixels = np.random.default_rng(1).integers(0, 65536, (5, 4, 3)).astype(np.uint16)
+    (tmp_path / "deep.png").write_bytes(png_16_bits(pixels, [0, 1, 2, 3, 4]))
+    (tmp_path / "damaged.png").write_bytes(png_16_bits(pixels, [0, 1, 2, 3, 4])[:90])
+    (tmp_path / "deep.pgm").write_bytes(b"P5\n1 2\n65535\n\x01\x02\xff\xff")
+    (tmp_path / "words.pgm").write_bytes(b"P2\n# a comment\n3 1\n15\n0 3 15\n")
+    pillow.fromarray(np.arange(12, dtype=np.uint8).reshape(3, 4)).save(tmp_path / "grey.png")
+    (tmp_path / "both.lua").write_text(BOTH_WAYS)
+    script = tmp_path / "both.lua"
+    result = commands.run_python("-m", "lua_compat", script, tmp_path, fresh=True)
+    assert result.returncode == 0, result.stderr
+
+
 @pytest.mark.parametrize(
     "data",
     [b"P5 9 9 255\n\x07", b"P2 2 1 255\n1 x", b"P5 a 1 255\n", b"P5", b"P4 1 1\n\x00", b"P5 1 1 0\n1"],

@@ -9,7 +9,7 @@ import numpy as np
 from torch import Tensor
 
 from lua_compat.kernels.arrays import array_of
-from lua_compat.kernels.image.files import pillow, png_16_bits, reading
+from lua_compat.kernels.image.pictures import pillow, png_16_bits, reading
 from lua_compat.kernels.packages.extras import extra
 from lua_compat.kernels.packages.magick.quanta import MOST, give
 from lua_compat.kernels.results import Out
