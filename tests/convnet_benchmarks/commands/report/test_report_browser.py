@@ -42,9 +42,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> str:
         for device, rate in rates.items()
         for batch in (1, 2, 4, 8, 16, 32, 64)
     ]
-    slow = [made_results.comparison("alexnet", factor=0.5)]
     files = [
-        made_results.write(folder / "backends.jsonl", *slow),
         made_results.write(folder / "sweep.jsonl", *points, made_results.search("alexnet", 64)),
         made_results.write(folder / "ops.json", made_results.ops()),
         made_results.write(folder / "flops.json", made_results.flops()),
@@ -146,12 +144,25 @@ def test_a_printed_table_is_no_wider_than_the_paper(browser: Any, report: str) -
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
 
 
+def test_a_printed_chart_is_as_small_as_its_panel_on_paper(browser: Any, report: str) -> None:
+    open_page(browser, report, 1280)
+    figures = "[...document.querySelectorAll('[data-figure]')]"
+    widths = browser.execute_script(f"return {figures}.map((figure) => figure.clientWidth)")
+    draw_all(browser)
+    zooms = browser.execute_script(f"return {figures}.map((figure) => Number(figure.style.zoom))")
+    assert all(0 < zoom <= 1 for zoom in zooms)
+    assert max(width * zoom for width, zoom in zip(widths, zooms, strict=True)) < 681
+    browser.execute_script("dispatchEvent(new Event('afterprint'))")
+    assert set(browser.execute_script(f"return {figures}.map((figure) => figure.style.zoom)")) == {""}
+
+
 def test_the_pointer_shows_the_exact_numbers(browser: Any, report: str) -> None:
     open_page(browser, report, 1280)
     # Where the second point of the first series lies, from bokeh's own scales.
     x, y = browser.execute_script(
         """
         const host = document.querySelector('[data-figure]');
+        host.scrollIntoView({block: 'center'});
         const view = Object.values(Bokeh.index.roots ?? Bokeh.index).find((v) => host.contains(v.el));
         const marks = view.model.renderers.find((r) => r.glyph.type === 'Scatter').data_source.data;
         const box = view.el.getBoundingClientRect();
@@ -214,14 +225,14 @@ def test_the_legend_hides_and_shows_a_series_of_its_own_plot(browser: Any, repor
 @pytest.mark.parametrize("dark", [False, True])
 def test_the_charts_take_the_colours_of_the_page(browser: Any, report: str, dark: bool) -> None:
     open_page(browser, report, 1280, dark=dark)
-    paper, ink, axis = browser.execute_script(
+    paper, faint, axis = browser.execute_script(
         """
         const style = getComputedStyle(document.documentElement);
         const view = Object.values(Bokeh.index.roots ?? Bokeh.index)[0];
-        return [getComputedStyle(document.body).backgroundColor, style.getPropertyValue('--ink').trim(),
-                view.model.document.all_models.find((model) => model.type === 'Text').text_color];
+        return [getComputedStyle(document.body).backgroundColor, style.getPropertyValue('--faint').trim(),
+                view.model.below[0].axis_label_text_color];
         """
     )
-    assert axis == ink
+    assert axis == faint
     brightness = sum(map(int, paper.removeprefix("rgb(").removesuffix(")").split(","))) / 3
     assert (brightness < 60) == dark
