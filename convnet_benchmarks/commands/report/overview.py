@@ -23,7 +23,8 @@ class Overview:
 
 def overview(data: ReportData) -> Overview:
     measured = [one for one in data.measured if one.phase != _FIRST_PASS]
-    return Overview([_what(measured), _certainty(measured)], _best(measured))
+    lines = [_what(measured), _certainty(measured)]
+    return Overview([line for line in lines if line], _best(measured))
 
 
 def _what(measured: Sequence[Measurement]) -> str:
@@ -46,7 +47,8 @@ def _named(noun: str, names: Sequence[str]) -> str:
 
 
 def _certainty(measured: Sequence[Measurement]) -> str:
-    """Returns a sentence: how many of the figures that have statistics are not stable."""
+    """Returns a sentence: how many of the figures that have statistics are not stable; '' if none
+    needs to be said."""
     verdicts = [trust(one) for one in measured if one.samples and not one.verdict]
     doubtful = [verdict for verdict in dict.fromkeys(verdicts) if verdict not in ("", STABLE)]
     of_all = f"of {counted(len(verdicts), 'figure')}"
@@ -56,7 +58,7 @@ def _certainty(measured: Sequence[Measurement]) -> str:
     without = sum(not one.samples for one in measured)
     if without:
         said.append(f"{counted(without, 'figure')} without statistics")
-    return f"{'; '.join(said)}."
+    return f"{'; '.join(said)}." if said else ""
 
 
 def _best(measured: Sequence[Measurement]) -> Table | None:

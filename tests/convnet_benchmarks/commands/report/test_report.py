@@ -19,7 +19,7 @@ from convnet_benchmarks.commands.report.overview import Overview, overview
 from convnet_benchmarks.commands.report.page import Section, page_text, table_html
 from convnet_benchmarks.commands.report.plots import all_plots
 from convnet_benchmarks.errors import UserError
-from convnet_benchmarks.results.load import load_all
+from convnet_benchmarks.results.load import ResultFile, load_all
 from convnet_benchmarks.results.measurement import Measurement
 from convnet_benchmarks.tables import Column, Table
 from lua_compat.optional_packages import pip_install
@@ -161,6 +161,14 @@ def test_the_head_has_the_best_of_each_net_and_what_is_noisy(tmp_path: Path) -> 
 
 def test_the_head_of_figures_that_are_stable_says_so(tmp_path: Path) -> None:
     assert head(tmp_path, made_results.benchmark()).lines[-1] == "Nothing is noisy."
+
+
+def test_the_head_of_decided_comparisons_says_what_was_measured_and_no_more() -> None:
+    one = Measurement(
+        "speed-up", "times stock", 2.0, "alexnet", samples=20, low=1.9, high=2.1, verdict="FASTER"
+    )
+    file = ResultFile("b.jsonl", "points", (one,))
+    assert overview(ReportData([file], [])).lines == ["Measured: 1 net (alexnet); speed-up."]
 
 
 def test_the_head_of_layers_alone_has_no_best_net(tmp_path: Path) -> None:
