@@ -28,7 +28,7 @@ _SANDBOXED = frozenset(
     {
         "exit", "message", "new", "slab", "slab_storage", "release_slab", "first_seed", "empty", "storage_of",
         "storage_resize", "view", "release", "raise_kept", "alive", "has_cuda", "cuda_in_main_memory",
-        "cuda_why_not", "cuda_note", "set_num_threads", "signature",
+        "cuda_why_not", "cuda_note", "set_num_threads", "signature", "compiled_file",
     }
 )  # fmt: skip
 
@@ -52,8 +52,10 @@ class Functions:
         self._artist = crew.artist
         self._for_threads = crew.functions(lambda: side.handles, new_state)
         saves = Saves()
-        self._light: dict[str, Function] = {
+        self._light: dict[str, Function | None] = {
             "exit": crew.exit_from_thread if in_thread else _exit,
+            "compiled_file": crew.compiled.get if in_thread else None,
+            "keep_compiled_file": crew.compiled.__setitem__,
             "message": _message,
             "slab": side.slabs.request,
             "release_slab": side.slabs.release,

@@ -66,6 +66,7 @@ class Crew:
         self._lent: dict[int, Tensor] = {}
         self._threads: dict[int, threading.Thread] = {}
         self.artist = Artist()
+        self.compiled: dict[str, str] = {}  # our own Lua files, by path, as bytecode
 
     # Ends
 

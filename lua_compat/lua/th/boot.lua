@@ -31,6 +31,22 @@ local functions = setmetatable({}, { __index = function(self, name)
 end })
 shared.functions = functions
 
+-- What one thread has compiled of our files, those after it load: compiling them is most of what a state costs.
+local compiled = functions.compiled_file
+if compiled then
+   local plain_loadfile, load, dump, sub = loadfile, load, string.dump, string.sub
+   function loadfile(path, mode, environment)
+      if mode or type(path) ~= 'string' or sub(path, 1, #folder + 1) ~= folder .. '/' then
+         return plain_loadfile(path, mode, environment)
+      end
+      local code = compiled(path)
+      if code then return load(code, '@' .. path, 'b', environment) end
+      local chunk, problem = plain_loadfile(path, nil, environment)
+      if chunk then functions.keep_compiled_file(path, dump(chunk)) end
+      return chunk, problem
+   end
+end
+
 local c_stack = assert(loadfile(folder .. '/th/c_stack.lua'))()
 local fits = c_stack.fits_coroutine
 c_stack.begin()

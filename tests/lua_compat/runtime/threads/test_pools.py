@@ -5,6 +5,8 @@ What the package's own test scripts show is shown here again, in other words.
 
 from pathlib import Path
 
+from lua_compat.runtime.state import Runtime
+from lua_compat.runtime.threads import Crew
 from tests.helpers.commands import run_th
 from tests.lua_compat.runtime.threads.scripts import HEAD, run_lua
 
@@ -413,3 +415,42 @@ def test_the_other_end_callbacks_of_a_failed_pool_still_come(tmp_path: Path) -> 
         assert(done == 3)
         """,
     )
+
+
+class Compiled(dict[str, str]):
+    """A dictionary that notes what is put there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept: list[str] = []
+
+    def __setitem__(self, path: str, code: str) -> None:
+        self.kept.append(path)
+        super().__setitem__(path, code)
+
+
+def test_a_thread_compiles_none_of_our_files_that_one_before_it_has_compiled() -> None:
+    crew = Crew()
+    crew.compiled = compiled = Compiled()
+    runtime = Runtime(crew=crew)
+    runtime.run_string("""
+        local threads = require 'threads'
+        local function job()
+            require 'nn'
+            return select(2, pcall(torch.add, 1, {})), torch.ones(2):sum()
+        end
+        local texts = {}
+        for k = 1, 2 do
+            local pool = threads.Threads(1)
+            pool:addjob(job, function(text, sum)
+                assert(sum == 2)
+                texts[k] = text
+            end)
+            pool:terminate()
+        end
+        assert(#texts == 2 and texts[1] == texts[2], texts[2])
+    """)
+    assert runtime.finish() == 0
+    crew.leave(0)
+    assert len(compiled.kept) > 50 and len(set(compiled.kept)) == len(compiled.kept)
+    assert any(path.endswith("/nn/init.lua") for path in compiled.kept)
