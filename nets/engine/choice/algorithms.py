@@ -204,13 +204,20 @@ def _bilinear(shape: ConvolutionShape, phase: str, for_inference: bool) -> dict[
 
 def bilinear_operations(shape: ConvolutionShape, transforms: TileTransforms) -> int:
     """Counts the multiply-adds of one phase, those of the transforms' thin matrix products counted twice."""
-    tiles = math.prod(
-        -(-size // tile) for size, tile in zip(shape.out_size, transforms.output_tile, strict=True)
-    )
+    of_transforms, of_products = _multiply_adds(shape, transforms)
+    return _tiles(shape, transforms) * (of_products + 2 * of_transforms)
+
+
+def _tiles(shape: ConvolutionShape, transforms: TileTransforms) -> int:
+    along_axes = zip(shape.out_size, transforms.output_tile, strict=True)
+    return shape.batch * math.prod(-(-size // tile) for size, tile in along_axes)
+
+
+def _multiply_adds(shape: ConvolutionShape, transforms: TileTransforms) -> tuple[int, int]:
+    """Returns those of a tile: for its transforms, and for its part of the products."""
     by_input = transforms.input.multiply_adds * shape.in_channels
     by_output = transforms.output_adjoint.multiply_adds * shape.out_channels
-    products = transforms.products * shape.in_channels * shape.out_channels
-    return shape.batch * tiles * (products + 2 * (by_input + by_output))
+    return by_input + by_output, transforms.products * shape.in_channels * shape.out_channels
 
 
 def of_family(found: Mapping[str, KernelMaker], wanted: str) -> dict[str, KernelMaker]:
@@ -231,25 +238,55 @@ _SURPASSED = {
 }
 
 
-_LIKELY_TILE = 4  # of Winograd
+# So many multiply-adds take as long as writing and reading a transformed number of an image, and as reading
+# one of a weight, which the caches do not hold.
+_OF_IMAGE, _OF_WEIGHT = 20, 32
+# The first of these that is there is mostly the fastest where neither Winograd nor FFT is.
+_LIKELY = (
+    "mm(few rows)",
+    "mm(windows)",
+    "mm(panels)",
+    "direct(packed)",
+    "mm(channel, compiled)",
+    "mm(tap, compiled)",
+    "mm(compiled)",
+)
+_FEW_CHANNELS = 4  # of images, as a net's input has
+_LIKELY_OF_FEW_CHANNELS = ("direct", "mm(tap, compiled)")  # gradients of such a layer's weight
 
 
-def likely_fastest(found: Collection[str]) -> str:
+def likely_fastest(found: Collection[str], phase: str, shape: ConvolutionShape | None = None) -> str:
     """Returns the candidate of ``found`` that is mostly the fastest or near it, for where none can be timed.
+    ``shape``: that of a convolution.
 
-    On an Intel Emerald Rapids compiled Winograd with tiles of 4 takes 1.08 times the best one's time in the
-    median over all shapes where it applies (the plainest candidate 2.3 times).
+    `python -m benchmarks.likely_kernels` says how near.
     """
-    winograd = [name for name in found if family(name) == "winograd" and is_compiled(name)]
-    if winograd:
-        return min(winograd, key=lambda name: abs(_tile(name) - _LIKELY_TILE))
-    return "mm(windows)" if "mm(windows)" in found else next(iter(found))
+    if shape is not None:
+        compiled = (name for name in found if is_bilinear(name) and is_compiled(name))
+        costs = {name: _likely_cost(shape, _transforms(name, shape)) for name in compiled}
+        weight = shape.taps * shape.in_channels * shape.out_channels
+        if costs and min(costs.values()) < shape.multiply_adds + _OF_WEIGHT * weight:
+            return min(costs, key=lambda name: costs[name])
+    likely: tuple[str, ...] = _LIKELY
+    if phase == WEIGHT_GRADIENT and shape is not None and shape.in_channels <= _FEW_CHANNELS:
+        likely = _LIKELY_OF_FEW_CHANNELS + likely
+    return next((name for name in likely if name in found), next(iter(found)))
 
 
-def _tile(name: str) -> int:
+def _transforms(name: str, shape: ConvolutionShape) -> TileTransforms:
+    """Returns the transforms that a candidate is named after."""
     found = re.search(r"\((\d+)", name)
     assert found is not None
-    return int(found[1])
+    tile = int(found[1])
+    return winograd(tile, shape.kernel) if family(name) == "winograd" else fft(tile, shape.kernel[1])
+
+
+def _likely_cost(shape: ConvolutionShape, transforms: TileTransforms) -> int:
+    """Estimates what a phase takes, in multiply-adds of a product."""
+    channels = shape.in_channels + shape.out_channels
+    of_tile = sum(_multiply_adds(shape, transforms)) + _OF_IMAGE * transforms.products * channels
+    weight = transforms.products * shape.in_channels * shape.out_channels
+    return _tiles(shape, transforms) * of_tile + _OF_WEIGHT * weight
 
 
 def worth_timing(

@@ -31,14 +31,14 @@ class Experience:
     def add(self, features: Features, times: Mapping[str, float]) -> None:
         self._met.append((features, dict(times)))
 
-    def nearest(self, features: Features, within: float = _SIMILAR) -> dict[str, float] | None:
-        """Returns the times in ms of the most similar shape, or None if none is ``within`` reach."""
+    def nearest(self, features: Features) -> dict[str, float] | None:
+        """Returns the times in ms of the most similar shape, or None if none is similar."""
         distance, times = min(
             ((features.distance(known), times) for known, times in self._met),
             key=lambda found: found[0],
             default=(float("inf"), None),
         )
-        return times if distance <= within else None
+        return times if distance <= _SIMILAR else None
 
     def promising(self, features: Features, names: Collection[str]) -> list[str]:
         """Returns those of ``names`` that may be the fastest: all but the ones that were clearly slower than

@@ -39,6 +39,7 @@ class _Work:
     candidates: Callable[[int, str], dict[str, KernelMaker]]  # of a batch size and a phase
     sizes: Callable[[int], tuple[tuple[int, ...], ...]]  # of input, output and weight for a batch size
     few_rows: bool  # a matrix product with one row per image
+    shape: ConvolutionShape | None = None  # of the convolution
     after: tuple[str, ...] = ()  # what the forward pass does to the sums: "bias", "ReLU"
 
 
@@ -88,6 +89,7 @@ class Selection:
                 shape.weight_shape,
             ),
             shape.covers_input,
+            shape,
             self._after(bias, relu),
         )
         return self._kernels(layer, work)
@@ -152,7 +154,7 @@ class Selection:
                     tuple(math.log2(size) for size in (*work.channels, work.positions * timed.batch)),
                 ),
                 partial(_cost, preferred, compiled, way),
-                algorithms.likely_fastest(found),
+                algorithms.likely_fastest(found, phase, work.shape),
             )
             if name not in made:
                 made[name] = found[name](self._memory)

@@ -21,7 +21,6 @@ _SECONDS_PER_CANDIDATE = 0.5
 _TRIES = 4
 _UNDISTURBED = 0.05  # of a run's time
 _REFINING_SECONDS = 2.0  # of one process, to time thoroughly what earlier ones only timed quickly
-_ANY_DISTANCE = 1e9
 _UNKNOWN = float("inf")  # ms
 _DISTURBED = ", one thread on a busy machine"  # at the end of a key
 _PRESSURE = Path("/proc/pressure/cpu")
@@ -112,8 +111,7 @@ class Tuner:
             else:
                 times = self._quickly(key, candidates, quick, features)
         if not times:
-            likely = otherwise or next(iter(candidates))
-            times = {name: 1.0 if name == likely else 2.0 for name in candidates}
+            return otherwise or next(iter(candidates))
         if features is not None:
             self._experience.add(features, times)
         return min(candidates, key=lambda name: cost(name, times.get(name, _UNKNOWN)))
@@ -147,7 +145,7 @@ class Tuner:
     def _sketched(self, quick: Question, features: Features) -> dict[str, float]:
         """Times those candidates that may be the fastest, as similar shapes tell, while there is time; or
         returns nothing."""
-        similar = self._experience.nearest(features, _ANY_DISTANCE) or {}
+        similar = self._experience.nearest(features) or {}
         names = self._experience.promising(features, quick.candidates)
         if len(names) > 1:
             asked = {name: quick.candidates[name] for name in names}

@@ -1,8 +1,13 @@
+from typing import Any
+
 import pytest
+import torch
 
 from convnet_benchmarks.nets.engine.choice.algorithms import likely_fastest, worth_timing
 from convnet_benchmarks.nets.engine.kernels.kernel import Kernel
 from convnet_benchmarks.nets.engine.memory import Memory
+from convnet_benchmarks.nets.engine.shapes import ConvolutionShape
+from convnet_benchmarks.nets.phases import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
 
 
 def never(memory: Memory) -> Kernel:
@@ -22,17 +27,65 @@ def test_blas_is_timed_beside_packed_weights_in_training_alone() -> None:
     assert list(worth_timing(of_mm, few_rows=False, for_inference=True)) == ["mm(panels)"]
 
 
+def convolution(
+    channels: tuple[int, int], size: int, kernel: int, stride: int = 1, batch: int = 1
+) -> ConvolutionShape:
+    pad = kernel // 2
+    sizes = ((size, size), (kernel, kernel), (stride, stride), (pad, pad))
+    return ConvolutionShape(batch, *channels, *sizes, torch.float32)
+
+
+STRIDED = ["mm(tap)", "mm(channel)", "mm(tap, compiled)", "mm(channel, compiled)", "direct"]
+
+
 @pytest.mark.parametrize(
-    ("found", "likely"),
+    ("found", "phase", "shape", "likely"),
     [
+        (["mm", "mm(onednn)", "mm(panels)", "direct(packed)"], FORWARD, ((64, 256), 28, 1), "mm(panels)"),
+        (["mm", "mm(compiled)", "direct"], WEIGHT_GRADIENT, ((64, 256), 28, 1), "mm(compiled)"),
         (
-            ["mm(tap)", "mm(windows)", "winograd(2, compiled)", "winograd(5, compiled)"],
-            "winograd(5, compiled)",
+            ["mm(tap)", "mm(channel)", "mm(windows)", "direct(packed)"],
+            FORWARD,
+            ((3, 64), 224, 7, 2),
+            "mm(windows)",
         ),
-        (["mm(tap)", "winograd(3, packed)", "winograd(4, panels)"], "winograd(4, panels)"),
-        (["mm(tap)", "mm(channel)", "mm(windows)", "direct(packed)"], "mm(windows)"),
-        (["mm(tap)", "direct", "winograd(3)"], "mm(tap)"),
+        (
+            ["mm(tap)", "mm(tap, compiled)", "direct"],
+            INPUT_GRADIENT,
+            ((64, 128), 56, 3, 2),
+            "mm(tap, compiled)",
+        ),
+        (STRIDED, WEIGHT_GRADIENT, ((256, 512), 14, 3, 2), "mm(channel, compiled)"),
+        (STRIDED, WEIGHT_GRADIENT, ((3, 64), 224, 7, 2), "direct"),
+        (STRIDED[:4], WEIGHT_GRADIENT, ((3, 64), 224, 7, 2), "mm(tap, compiled)"),
+        (["mm(tap)", "direct", "winograd(3)"], FORWARD, ((64, 64), 14, 3), "mm(tap)"),  # no compiler
+        (
+            ["fft(10, compiled)", "fft(15, compiled)", "mm(tap)"],
+            FORWARD,
+            ((96, 256), 36, 7),
+            "fft(10, compiled)",
+        ),
     ],
 )
-def test_what_is_likely_the_fastest_is_compiled(found: list[str], likely: str) -> None:
-    assert likely_fastest(found) == likely
+def test_what_is_likely_the_fastest_is_compiled(
+    found: list[str], phase: str, shape: tuple[Any, ...], likely: str
+) -> None:
+    assert likely_fastest(found, phase, convolution(*shape)) == likely
+
+
+def test_products_of_few_rows_are_likely_the_fastest() -> None:
+    assert likely_fastest(["mm", "mm(few rows)", "mm(onednn)"], FORWARD) == "mm(few rows)"
+    assert likely_fastest(["mm", "mm(onednn)"], FORWARD) == "mm"  # of one row
+
+
+@pytest.mark.parametrize(
+    ("shape", "likely"),
+    [
+        (((64, 64), 56, 3, 1, 16), "winograd(6, compiled)"),  # the fewest multiply-adds
+        (((512, 512), 7, 3, 1, 16), "winograd(4, compiled)"),  # fewer tiles stand over
+        (((512, 512), 7, 3, 1, 1), "mm(windows)"),  # the weight is smallest where it is not transformed
+    ],
+)
+def test_likely_tiles_have_few_multiply_adds_and_little_to_read(shape: tuple[Any, ...], likely: str) -> None:
+    found = ["mm(tap)", "mm(windows)", *(f"winograd({size}, compiled)" for size in (2, 3, 4, 5, 6))]
+    assert likely_fastest(found, FORWARD, convolution(*shape)) == likely

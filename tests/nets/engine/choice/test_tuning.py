@@ -403,6 +403,7 @@ def test_without_time_similar_shapes_decide_then_the_plainest() -> None:
     tuner.until = time.monotonic()
     assert ask(tuner, "second", SIMILAR, times) == ("fast", {}, {})
     assert ask(tuner, "third", OTHER, times) == ("plain", {}, {})
+    assert ask(tuner, "far", Features("3x3", (3.0, 3.0, 14.0)), times) == ("plain", {}, {})
     assert tuner.choose("fourth", candidates(times, [])) == "plain"
 
 
