@@ -109,7 +109,7 @@ class _Running:
         """Returns how the step ended and its result; adds what it printed to the log."""
         took, code = time.monotonic() - self._begin, self._process.poll()
         self.end()
-        said = self._output.read_text(encoding="utf-8", errors="replace")
+        said = self._output.read_text(encoding="utf-8", errors="replace").replace(f"{Path.cwd()}/", "")
         found = _read_result(self._result) if self._result.exists() else None
         self._folder.cleanup()
         with log.open("a", encoding="utf-8") as file:
