@@ -223,7 +223,7 @@ def test_a_decimal_comma_is_one(numbers: list[str], read: list[float]) -> None:
     ("text", "problem"),
     [
         (":TOTAL:\t1,234\n", "'1,234' may be 1.234 or 1234"),
-        (":TOTAL:\t12'345\n", "'12'345' is no number"),
+        (":TOTAL:\t12'345\n", "'12'345' is not a number"),
         (":updateOutput():\t1,25\n:TOTAL:\t1.25\n", "decimal point, others a decimal comma"),
         ("feed moyen 1,234 seconds\n", "may be 1.234 or 1234"),
     ],

@@ -32,7 +32,7 @@ def test_each_last_level_cache_of_the_cores_counts_once(
 
 def test_without_a_size_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("convnet_benchmarks.timing.cold_cache.processor_cache", lambda: 0)
-    with pytest.raises(UserError, match="option --cold-cache: this system does not tell"):
+    with pytest.raises(UserError, match="option --cold-cache: this system does not report"):
         ColdCache(torch.device("cpu"))
 
 

@@ -37,7 +37,7 @@ def test_functions_from_elsewhere_are_refused_by_place(script: Path, tmp_path: P
     assert (done.returncode, done.stdout, done.stderr) == (0, "7\n", "")
     script.write_text(PIPE)
     done = run_th(script, net, cwd=started)
-    assert done.returncode == 1 and "a pipe holds a function" in done.stderr
+    assert done.returncode == 1 and "a pipe contains a function" in done.stderr
     (started / "link.t7").symlink_to(net)
     script.write_text(LOAD)
     assert run_th(script, "link.t7", cwd=started).returncode == 1
