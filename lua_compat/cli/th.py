@@ -13,7 +13,7 @@ from lua_compat.runtime.cuda import ANY_DEVICE
 from lua_compat.runtime.errors import LuaError
 from lua_compat.runtime.hash_seed import CannotFixOrder, restart_with_fixed_addresses
 from lua_compat.runtime.interrupts import INTERRUPTED, Interrupts, interruptible
-from lua_compat.runtime.openmp import sleep_while_waiting
+from lua_compat.runtime.openmp import wait_briefly
 from lua_compat.runtime.threads import Crew
 from lua_compat.runtime.trusted_files import TrustedFiles
 from lua_compat.standard_streams import (
@@ -278,7 +278,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         let_stdout_fail()
     own_process = argv is None
     if own_process:
-        sleep_while_waiting(os.environ)
+        wait_briefly(os.environ)
     try:
         if command.sandbox:
             return _run_in_sandbox(command)
