@@ -173,10 +173,20 @@ local function three_phases(what, make, x)
    end)
 end
 
+-- The three phases of nn[name] of type T with these arguments, its parameters drawn from a seed.
+local function phases(T, name, x, ...)
+   local numbers = { ... }
+   local seeded = torch.random(1000)
+   three_phases(('%s %s %s'):format(T, name, table.concat(numbers, ' ')), function()
+      torch.manualSeed(seeded)
+      return nn[name](unpack(numbers)):type(T)
+   end, x)
+end
+
 h.tensors_of, h.whole_numbers, h.counted, h.named = tensors_of, whole_numbers, counted, named
 h.check, h.both_ways, h.random, h.sample = check, both_ways, random, sample
 h.matrix, h.same_bits, h.same_bits_by_blas, h.BLAS_IS_STEADY = matrix, same_bits, same_bits_by_blas, BLAS_IS_STEADY
 h.IS_STEADY_FOR_VECTORS, h.images, h.three_phases = IS_STEADY_FOR_VECTORS, images, three_phases
-h.two_batches = two_batches
+h.two_batches, h.phases = two_batches, phases
 
 return h

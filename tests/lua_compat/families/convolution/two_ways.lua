@@ -1,6 +1,7 @@
 -- Convolutions of images, volumes and sequences.
 local h = require 'harness'
-local both_ways, random, images, three_phases = h.both_ways, h.random, h.images, h.three_phases
+local both_ways, random, images, three_phases, phases = h.both_ways, h.random, h.images, h.three_phases,
+   h.phases
 
 local function convolutions(T)
    local inputs, outputs = random(1, 5), random(1, 6)
@@ -86,14 +87,6 @@ end
 
 local function volumes(T)
    local function small() return random(1, 3) end
-   local function layer(name, x, ...)
-      local numbers = { ... }
-      local seeded = torch.random(1000)
-      three_phases(('%s %s %s'):format(T, name, table.concat(numbers, ' ')), function()
-         torch.manualSeed(seeded)
-         return nn[name](unpack(numbers)):type(T)
-      end, x)
-   end
    local inputs, outputs = random(1, 3), random(1, 3)
    local kt, kw, kh, dt, dw, dh, pt, pw, ph = small(), small(), small(), small(), small(), small(), random(0, 1),
       random(0, 1), random(0, 2)
@@ -101,22 +94,14 @@ local function volumes(T)
       random(1, 6)):type(T)
    if random(1, 6) == 1 then x = x:transpose(3, 4) end
    if random(1, 3) == 1 then x = x[1] end
-   layer('VolumetricConvolution', x, inputs, outputs, kt, kw, kh, dt, dw, dh, pt, pw, ph)
-   layer('VolumetricDilatedConvolution', x, inputs, outputs, kt, kw, kh, dt, dw, dh, pt, pw, ph, small(), small(),
+   phases(T, 'VolumetricConvolution', x, inputs, outputs, kt, kw, kh, dt, dw, dh, pt, pw, ph)
+   phases(T, 'VolumetricDilatedConvolution', x, inputs, outputs, kt, kw, kh, dt, dw, dh, pt, pw, ph, small(), small(),
       small())
-   layer('VolumetricFullConvolution', x, inputs, outputs, kt, kw, kh, dt, dw, dh, pt, pw, ph, random(0, dt - 1),
+   phases(T, 'VolumetricFullConvolution', x, inputs, outputs, kt, kw, kh, dt, dw, dh, pt, pw, ph, random(0, dt - 1),
       random(0, dw - 1), random(0, dh - 1))
 end
 
 local function plane_by_plane(T)
-   local function layer(name, x, ...)
-      local numbers = { ... }
-      local seeded = torch.random(1000)
-      three_phases(('%s %s %s'):format(T, name, table.concat(numbers, ' ')), function()
-         torch.manualSeed(seeded)
-         return nn[name](unpack(numbers)):type(T)
-      end, x)
-   end
    local inputs, outputs, kw, kh = random(1, 3), random(1, 3), random(1, 3), random(1, 3)
    local dw, dh, pictures = random(1, 3), random(1, 3), images(T, inputs, 1, 9)
    local connections, seeded = nn.tables.random(inputs, outputs, random(1, inputs)), torch.random(1000)
@@ -126,15 +111,16 @@ local function plane_by_plane(T)
          return nn[name](connections, kw, kh, dw, dh):type(T)
       end, pictures:sum() - pictures:sum() == 0 and pictures or torch.ones(inputs, 4, 5):type(T))
    end
-   layer('SpatialSubSampling', torch.randn(pictures:size()):type(T), inputs, kw, kh, dw, dh)
-   layer('SpatialSubSampling', pictures, random(1, 9) == 1 and inputs + 1 or inputs, kw, kh, dw, dh)
-   layer('SpatialDepthWiseConvolution', pictures, inputs, outputs, kw, kh, dw, dh, random(0, 2), random(0, 2))
+   phases(T, 'SpatialSubSampling', torch.randn(pictures:size()):type(T), inputs, kw, kh, dw, dh)
+   phases(T, 'SpatialSubSampling', pictures, random(1, 9) == 1 and inputs + 1 or inputs, kw, kh, dw, dh)
+   phases(T, 'SpatialDepthWiseConvolution', pictures, inputs, outputs, kw, kh, dw, dh, random(0, 2), random(0, 2))
    local height, width = pictures:size(pictures:dim() - 1), pictures:size(pictures:dim())
-   layer('SpatialConvolutionLocal', pictures, inputs, outputs, width, height, math.min(kw, width), math.min(kh, height),
+   phases(T, 'SpatialConvolutionLocal', pictures, inputs, outputs, width, height, math.min(kw, width),
+      math.min(kh, height),
       dw, dh, random(0, 1), random(0, 1))
    local frames = h.matrix(T, random(2, 9), 4)
-   layer('TemporalSubSampling', frames, random(1, 9) == 1 and 5 or 4, kw, dw)
-   layer('TemporalRowConvolution', frames, 4, kw, dw)
+   phases(T, 'TemporalSubSampling', frames, random(1, 9) == 1 and 5 or 4, kw, dw)
+   phases(T, 'TemporalRowConvolution', frames, 4, kw, dw)
    local features_first, seeded = torch.randn(random(1, 3), 4, random(2, 9)):type(T), torch.random(1000)
    three_phases(T .. ' TemporalRowConvolution, features first', function()
       torch.manualSeed(seeded)

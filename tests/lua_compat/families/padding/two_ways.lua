@@ -1,6 +1,6 @@
 -- Borders.
 local h = require 'harness'
-local random, images, three_phases = h.random, h.images, h.three_phases
+local random, images, three_phases, phases = h.random, h.images, h.three_phases, h.phases
 
 local function borders(T)
    local x = images(T, random(1, 3), 2, 9)
@@ -13,17 +13,9 @@ local function borders(T)
 end
 
 local function volumes(T)
-   local function layer(name, x, ...)
-      local numbers = { ... }
-      local seeded = torch.random(1000)
-      three_phases(('%s %s %s'):format(T, name, table.concat(numbers, ' ')), function()
-         torch.manualSeed(seeded)
-         return nn[name](unpack(numbers)):type(T)
-      end, x)
-   end
    local volume = torch.randn(random(1, 3), random(1, 3), random(3, 8), random(3, 8), random(3, 8)):type(T)
    if random(1, 3) == 1 then volume = volume[1] end
-   layer('VolumetricReplicationPadding', volume, 1, random(0, 1), random(0, 1), 1, 0, 1)
+   phases(T, 'VolumetricReplicationPadding', volume, 1, random(0, 1), random(0, 1), 1, 0, 1)
 end
 
 return {

@@ -1,6 +1,7 @@
 -- Pooling of images, volumes and sequences.
 local h = require 'harness'
 local both_ways, random, matrix, images, three_phases = h.both_ways, h.random, h.matrix, h.images, h.three_phases
+local phases = h.phases
 
 local function pooling(T)
    local image = random(1, 2) == 1 and torch.randn(random(1, 3), random(1, 4), random(4, 9), random(4, 9))
@@ -48,14 +49,6 @@ end
 -- Windows of volumes, in steps or at random places.
 local function volumes(T)
    local function small() return random(1, 3) end
-   local function layer(name, x, ...)
-      local numbers = { ... }
-      local seeded = torch.random(1000)
-      three_phases(('%s %s %s'):format(T, name, table.concat(numbers, ' ')), function()
-         torch.manualSeed(seeded)
-         return nn[name](unpack(numbers)):type(T)
-      end, x)
-   end
    local inputs = random(1, 3)
    local kt, kw, kh, dt, dw, dh, pt, pw, ph = small(), small(), small(), small(), small(), small(), random(0, 1),
       random(0, 1), random(0, 2)
@@ -105,8 +98,9 @@ local function volumes(T)
       end)
    end
    local pictures = images(T, inputs, 1, 9)
-   layer('SpatialAveragePooling', torch.randn(pictures:size()):type(T), kw, kh, dw, dh)
-   layer('SpatialAveragePooling', torch.randn(2, 3, random(9, 12), random(9, 12)):type(T), random(8, 9), random(1, 9),
+   phases(T, 'SpatialAveragePooling', torch.randn(pictures:size()):type(T), kw, kh, dw, dh)
+   phases(T, 'SpatialAveragePooling', torch.randn(2, 3, random(9, 12), random(9, 12)):type(T), random(8, 9),
+      random(1, 9),
       random(1, 3), random(1, 3))
    local around, below, with_border, seeded = random(0, 2), random(0, 2), random(1, 2) == 1, torch.random(1000)
    for _, of_images in ipairs{ torch.randn(pictures:size()):type(T), pictures } do
@@ -117,7 +111,7 @@ local function volumes(T)
          return with_border and module or module:setCountExcludePad()
       end, of_images)
    end
-   layer('VolumetricAveragePooling', torch.randn(volume:size()):type(T), kt, kw, kh, dt, dw, dh)
+   phases(T, 'VolumetricAveragePooling', torch.randn(volume:size()):type(T), kt, kw, kh, dt, dw, dh)
 end
 
 local function adaptive(T)
