@@ -46,11 +46,12 @@ end
 -- element of p `at` the pixel and its class, and the class's `factor`. Gives what it has left in `sum` and
 -- `weight`. The classes are read once: nil where one is wrong, the rest is for Python then, and the error.
 local PIXELS = [[
-   return function(p, places, offsets, factors, lie)
-      local sum, weight, step, image_step, pixels = 0, 0, tobit(lie.step), lie.image_step, lie.pixels
-      local skipped, last, ignored = tobit(lie.skipped), tobit(lie.classes), lie.ignored
+   return function(t, target, offsets, factors, skipped, ignored)
+      local p, places, pixels = first_element(t), first_element(target), t[3] * t[5]
+      local sum, weight, image_step, step, last = 0, 0, t[2], tobit(t[6]), tobit(t[7])
       local halves = cast(whole_numbers, places) -- the lower comes first; LuaJIT computes with 32 bits as they are
-      for image = 0, lie.images - 1 do
+      skipped = tobit(skipped)
+      for image = 0, t[1] - 1 do
          local first = tobit(image * image_step)
          for k = 2 * image * pixels, 2 * (image + 1) * pixels - 2, 2 do
             local class = halves[k]
@@ -71,7 +72,7 @@ local PIXELS = [[
 local function of_pixels(each) -- for each type on its own: traces are for one type of memory
    return templates.for_each(types.codes_of_reals, function(code)
       return templates.compile('nn.criterions.luajit.nll', PIXELS,
-         { each_pixel = each, whole_numbers = ffi.typeof 'int32_t *', no = no },
+         { each_pixel = each, whole_numbers = ffi.typeof 'int32_t *', no = no, first_element = first_element },
          { get = types[code].get, set = types[code].set })
    end)
 end
@@ -80,13 +81,12 @@ local set_pixels = of_pixels 'set(p, at, factor)'
 
 -- Runs one over t's elements, whose sizes are those of the log probabilities. factors: of the classes
 local function over_pixels(run_for, t, target, factors, ignored)
-   local classes, step, places = t[7], t[8], first_element(target)
+   local classes, step = t[7], t[8]
    -- of each class's elements from the first's
    local offsets = ffi.cast('int32_t *', room('offsets', 4 * (classes + 1)))
    for class = 1, classes do offsets[class] = (class - 1) * step end
    local is_class = ignored and ignored >= 1 and ignored <= classes and ignored % 1 == 0
-   return run_for(t.T.host.code)(first_element(t), places, offsets, factors, { image_step = t[2], step = t[6],
-      images = t[1], pixels = t[3] * t[5], skipped = is_class and ignored or 0, classes = classes, ignored = ignored })
+   return run_for(t.T.host.code)(t, target, offsets, factors, is_class and ignored or 0, ignored)
 end
 
 local function class_nll_of_pixels(total, x, target, weights, average, ignored)
