@@ -1,4 +1,5 @@
 -- nn.SpatialFovea and nn.SpatialPyramid: an image at several scales, each processed by a module of its own.
+local downsampler = require 'nnx.downsampler'
 local Module = torch.getmetatable('nn.Module')
 
 local Fovea = torch.class('nn.SpatialFovea', 'nn.Module')
@@ -38,15 +39,7 @@ function Fovea:focus(x, y, fov)
    self.focused = (x and y and self.fov) and true or false
 end
 
--- The modules that bring an image to a scale, and back: averages or bilinear samples.
-local function downsampler(self, ratio)
-   if self.bilinear then return nn.SpatialReSampling(1 / ratio, 1 / ratio) end
-   local module = nn.SpatialSubSampling(self.nInputPlane, ratio, ratio, ratio, ratio)
-   module.weight:fill(1 / ratio ^ 2)
-   module.bias:zero()
-   return module
-end
-
+-- What brings a result of a scale of 1/ratio back.
 local function upsampler(self, ratio)
    return self.bilinear and nn.SpatialReSampling(ratio, ratio) or nn.SpatialUpSampling(ratio, ratio)
 end

@@ -1,5 +1,6 @@
 -- nn.SpatialRecursiveFovea: an image at several scales, from the coarsest on, each processed together with what the
 -- scale before it gave.
+local downsampler = require 'nnx.downsampler'
 local Module = torch.getmetatable('nn.Module')
 
 local NAME = 'nn.SpatialRecursiveFovea'
@@ -50,15 +51,6 @@ function Fovea:__init(...)
    as_many(self.criterions, self.ratios, 'criterions')
    table.sort(self.ratios, function(a, b) return a > b end)
    if self.verbose then print(self) end
-end
-
--- What brings the input to a scale of 1/ratio.
-local function downsampler(self, ratio)
-   if self.bilinear then return nn.SpatialReSampling(1 / ratio, 1 / ratio) end
-   local module = nn.SpatialSubSampling(self.nInputPlane, ratio, ratio, ratio, ratio)
-   module.weight:fill(1 / ratio ^ 2)
-   module.bias:zero()
-   return module
 end
 
 -- The sizes of each scale's image, of what its processor gives, and of what that needs with its field of view.
