@@ -1,5 +1,6 @@
 -- dok.help and dok.browse: the documentation in Markdown that lies beside installed packages.
 local style = require 'dok.style'
+local file_text = require 'th.file_text'
 
 dok.inline = {} -- the text of a function, class or package, by itself
 local read = {} -- packages whose files have been read
@@ -26,13 +27,6 @@ local function each_markdown(path, found)
          if name ~= '.' and name ~= '..' then each_markdown(paths.concat(path, name), found) end
       end
    end
-end
-
-local function content_of(path)
-   local file = io.open(path)
-   local text = file and file:read('*a')
-   if file then file:close() end
-   return text
 end
 
 -- Whether an expression has a value, nil included, and the value.
@@ -82,7 +76,7 @@ function dok.refresh()
          if type(t) == 'table' and not read[name] and name ~= '.' and name ~= '..' then
             read[name] = true
             each_markdown(paths.concat(folder, name), function(path)
-               local text = content_of(path)
+               local text = file_text(path)
                if text then note(name, t, dok.html2funcs(dok.markdown2html(text), name)) end
             end)
          end
@@ -117,7 +111,7 @@ local function pages_of(name)
    local pages = {}
    for _, folder in ipairs(package_folders()) do
       each_markdown(paths.concat(folder, name), function(path)
-         local heading = dok.markdown2html(content_of(path) or ''):match('<h%d>(.-)</h%d>')
+         local heading = dok.markdown2html(file_text(path) or ''):match('<h%d>(.-)</h%d>')
          pages[paths.basename(path):sub(1, -4)] = { heading or 'Untitled', path }
       end)
       if next(pages) then break end
@@ -159,7 +153,7 @@ function dok.browse(name)
       print(('Enter choice (Example: %s) or type exit. :'):format(example))
       local choice = io.read()
       if not choice or choice == 'exit' then return end
-      if pages[choice] then show(require('sundown').renderASCII(content_of(pages[choice][2]) or '')) end
+      if pages[choice] then show(require('sundown').renderASCII(file_text(pages[choice][2]) or '')) end
    end
 end
 

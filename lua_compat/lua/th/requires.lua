@@ -1,6 +1,7 @@
 -- th --rocks: which packages a script and the files of its folder require and lack, found in their text, which is not
 -- run, and the command that gets the missing ones.
 local rocks = require 'th.rocks'
+local file_text = require 'th.file_text'
 
 local OURS = debug.getinfo(1, 'S').source:match('^@(.*/)th/requires%.lua$')
 local PLACE = '~/.luarocks/share/lua/5.1'
@@ -47,13 +48,6 @@ local function each_require(text, found)
    end
 end
 
-local function read(path)
-   local file = io.open(path)
-   local text = file and file:read('*a')
-   if file then file:close() end
-   return text
-end
-
 local function line_of(text, place)
    local _, breaks = text:sub(1, place):gsub('\n', '')
    return breaks + 1
@@ -92,7 +86,7 @@ local function search(script)
    local missing, computed, seen, files = {}, {}, { [script] = true }, { script }
    local here = {}
    for _, path in ipairs(files) do -- grows
-      local text = path:find('%.lua$') and read(path) or path == script and read(path) or ''
+      local text = path:find('%.lua$') and file_text(path) or path == script and file_text(path) or ''
       local shown = path:sub(1, #script_folder + 1) == script_folder .. '/' and path:sub(#script_folder + 2) or path
       each_require(text, function(name, place, tried)
          local where = ('%s:%d'):format(shown, line_of(text, place))

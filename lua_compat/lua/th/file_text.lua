@@ -1,0 +1,7 @@
+-- The text of a file; nil where it cannot be read.
+return function(path)
+   local file = io.open(path)
+   local text = file and file:read('*a')
+   if file then file:close() end
+   return text
+end
