@@ -6,48 +6,27 @@ from lua_compat.conversion.reading import Conversion
 from lua_compat.conversion.writing import Export
 from lua_compat.torch_modules import tables
 
-CONVERSIONS: dict[str, Conversion] = {
-    **declared_table(
-        tables.JoinTable,
-        tables.SplitTable,
-        tables.SelectTable,
-        tables.NarrowTable,
-        tables.FlattenTable,
-        tables.CAddTable,
-        tables.CSubTable,
-        tables.CMulTable,
-        tables.CDivTable,
-        tables.CMaxTable,
-        tables.CMinTable,
-        tables.CAddTensorTable,
-        tables.ZipTable,
-        tables.ZipTableOneToMany,
-        tables.MixtureTable,
-    ),
-}
+_DECLARED = (
+    tables.JoinTable,
+    tables.SplitTable,
+    tables.SelectTable,
+    tables.NarrowTable,
+    tables.FlattenTable,
+    tables.CAddTable,
+    tables.CSubTable,
+    tables.CMulTable,
+    tables.CDivTable,
+    tables.CMaxTable,
+    tables.CMinTable,
+    tables.CAddTensorTable,
+    tables.ZipTable,
+    tables.ZipTableOneToMany,
+    tables.MixtureTable,
+)
 
+CONVERSIONS: dict[str, Conversion] = declared_table(*_DECLARED)
 
 EXPORTS: dict[type, Export] = {
-    **declared_exports(
-        dict.fromkeys(
-            [
-                tables.JoinTable,
-                tables.SplitTable,
-                tables.SelectTable,
-                tables.NarrowTable,
-                tables.FlattenTable,
-                tables.CAddTable,
-                tables.CSubTable,
-                tables.CMulTable,
-                tables.CDivTable,
-                tables.CMaxTable,
-                tables.CMinTable,
-                tables.CAddTensorTable,
-                tables.ZipTable,
-                tables.ZipTableOneToMany,
-                tables.MixtureTable,
-            ]
-        )
-    ),
+    **declared_exports(dict.fromkeys(_DECLARED)),
     CAddTable: lambda w, m: w.object("nn.CAddTable"),
 }

@@ -1,15 +1,16 @@
 -- What is declared of the classes in nn/pooling/init.lua; nn/declarations.lua says what the words mean.
+-- Of windows of images
+local KERNEL, STRIDE = { 5, 'kernel size', 'kH kW' }, { 8, 'stride', 'dH dW' }
+local PAD = { 2, 'padW <= kW / 2 and padH <= kH / 2', 'pad should be smaller than half of kernel size, but got '
+   .. 'padW = %d, padH = %d, kW = %d, kH = %d', 'padW padH kW kH' }
+
 return {
    SpatialMaxPooling = {
       help = 'Maxima over windows of an image.',
       arguments = 'kW:whole kH:whole dW:whole=kW dH:whole=kH padW:whole=0 padH:whole=0',
       fields = 'ceil_mode:flag=false indices:LongTensor',
       optional = 'dilationW:whole=1 dilationH:whole=1',
-      ranges = { { 5, 'kernel size', 'kH kW' },
-         { 8, 'stride', 'dH dW' },
-         { 12, 'dilation', 'dilationH dilationW' },
-         { 2, 'padW <= kW / 2 and padH <= kH / 2', 'pad should be smaller than half of kernel size, but got '
-         .. 'padW = %d, padH = %d, kW = %d, kH = %d', 'padW padH kW kH' } },
+      ranges = { KERNEL, STRIDE, { 12, 'dilation', 'dilationH dilationW' }, PAD },
       kind = 'maxima',
       kernel = 'spatial_max_pooling',
       takes = 'kW kH dW dH padW padH ceil_mode dilationW dilationH',
@@ -24,10 +25,7 @@ return {
       arguments = 'kW:whole kH:whole dW:whole=1 dH:whole=1 padW:whole=0 padH:whole=0',
       fields = 'ceil_mode:flag=false count_include_pad:flag=true divide:flag=true',
       absent = 'count_include_pad=true',
-      ranges = { { 5, 'kernel size', 'kH kW' },
-         { 8, 'stride', 'dH dW' },
-         { 2, 'padW <= kW / 2 and padH <= kH / 2', 'pad should be smaller than half of kernel size, but got '
-         .. 'padW = %d, padH = %d, kW = %d, kH = %d', 'padW padH kW kH' } },
+      ranges = { KERNEL, STRIDE, PAD },
       kind = 'averages',
       kernel = 'spatial_average_pooling',
       takes = 'kW kH dW dH padW padH ceil_mode count_include_pad',
