@@ -3,6 +3,7 @@
 import itertools
 import json
 import tempfile
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -94,6 +95,23 @@ def read(path: Path) -> dict[str, Any]:
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         raise UserError(f'{path}: no file of figures; accepted: "schema": "{SCHEMA}"')
     return document
+
+
+def write(path: Path, figures: dict[str, Any]) -> None:
+    """Writes a file of figures, with a line for each step, figure and check."""
+    path.write_text("{\n" + ",\n".join(_lines(figures)) + "\n}\n", encoding="utf-8")
+
+
+def _lines(figures: dict[str, Any]) -> Iterator[str]:
+    for key, value in figures.items():
+        if isinstance(value, list) and value:
+            text = "[\n" + ",\n".join(f"  {json.dumps(one)}" for one in value) + "\n ]"
+        elif isinstance(value, dict) and value:
+            rows = (f"  {json.dumps(name)}: {json.dumps(one)}" for name, one in value.items())
+            text = "{\n" + ",\n".join(rows) + "\n }"
+        else:
+            text = json.dumps(value)
+        yield f" {json.dumps(key)}: {text}"
 
 
 def file_name(figures: dict[str, Any]) -> str:

@@ -28,7 +28,7 @@ def publish(out: Path | None, root: Path = ROOT) -> list[Path]:
     if out is not None:
         found = figure_files.collect(out)
         path = figure_files.free_file(results, found)
-        path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        figure_files.write(path, found)
         written.append(path)
     every = [figure_files.read(path) for path in sorted(results.glob("*.json"))]
     page = root / "docs" / "gpu.md"
