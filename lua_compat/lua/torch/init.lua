@@ -1,4 +1,4 @@
--- Torch7's package torch. The parts, in the order in which they build on one another:
+-- Torch7's package torch. Loads its parts in the order of their dependencies.
 torch = torch or {}
 
 local class = require 'torch.core.class'
@@ -29,7 +29,7 @@ require 'torch.io.print'
 require 'torch.io.utilities'
 require 'torch.tensor.cdata'
 
--- Functions that find out which type of tensor they are about.
+-- Functions that choose the implementation by the type of their tensors.
 for name, f in pairs(overloads.dispatchers) do torch[name] = f end
 for _, name in ipairs{ 'expand', 'expandAs', 'view', 'viewAs', 'split', 'chunk', 'permute' } do
    torch[name] = tensors.methods[name]
@@ -37,7 +37,7 @@ end
 torch.squeeze = tensors.squeeze
 torch.repeatTensor = require('torch.operations.construction').repeat_tensor
 
--- torch.Tensor and torch.Storage are those of the default type.
+-- torch.Tensor and torch.Storage belong to the default type.
 local type_of_metatable = {}
 for code = 1, types.count do type_of_metatable[types[code].tensor_metatable] = types[code] end
 
@@ -66,7 +66,7 @@ require 'torch.io.cmdline'
 require 'torch.core.timer'
 require 'torch.io.tester'
 
--- CUDA's types come into sight with the package cutorch.
+-- CUDA's types become visible with the package cutorch.
 for code = 1, types.count do
    local T = types[code]
    if T.device then torch[T.name .. 'Tensor'], torch[T.name .. 'Storage'] = nil, nil end

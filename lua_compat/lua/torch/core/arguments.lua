@@ -1,12 +1,12 @@
--- Numbers, booleans and texts that a script gave, as plain ones of Lua: a table with metamethods, a 64-bit integer or a
--- text never gets to where memory is computed. As LuaJIT converts what Torch7 gives to C (THNN), or torch's functions
--- do.
+-- Converts the numbers, booleans and strings that a script passes to plain Lua values, so that no table with
+-- metamethods, 64-bit integer or string reaches code that computes on memory. The rules are those of Torch7: LuaJIT's
+-- FFI conversions for THNN, or those of torch's own functions.
 local type, tonumber, tostring, error = type, tonumber, tostring, error
 local tobit = bit.tobit
 
 local arguments = {}
 
--- What LuaJIT makes of a value for one of C's numbers: a boolean is 1 or 0; nil of what is none.
+-- What LuaJIT's FFI makes of a value where C expects a number: a boolean becomes 1 or 0. nil if it cannot be converted.
 local function of_c(value)
    local kind = type(value)
    if kind == 'number' then return value end
@@ -19,10 +19,10 @@ local function refuse(value, ctype)
    error(("cannot convert %s to '%s'"):format(what, ctype), 0)
 end
 
--- A number
+-- A number.
 function arguments.number(value) return of_c(value) or refuse(value, 'double') end
 
--- A whole number that C's int can hold, a fraction left out. (Of a larger one C would take any other.)
+-- A whole number that fits C's int; a fraction is dropped. (C would silently wrap a larger one.)
 function arguments.whole(value)
    local n = of_c(value) or refuse(value, 'int')
    n = n - n % 1 + ((n < 0 and n % 1 ~= 0) and 1 or 0)
@@ -30,7 +30,7 @@ function arguments.whole(value)
    return tobit(n)
 end
 
--- A number, or a text that reads as one.
+-- A number, or a string that reads as one.
 function arguments.scalar(value)
    local kind = type(value)
    local n = (kind == 'number' or kind == 'string') and tonumber(value)
@@ -38,7 +38,7 @@ function arguments.scalar(value)
    return n
 end
 
--- A boolean; nil is false, and of the numbers 0 is.
+-- A boolean: nil is false, and so is the number 0.
 function arguments.flag(value)
    if type(value) == 'nil' then return false end
    return (of_c(value) or refuse(value, 'bool')) ~= 0
@@ -49,7 +49,7 @@ function arguments.text(value)
    return value
 end
 
--- In texts that are compiled: whether a value is not yet what these give.
+-- For templates: expressions that are true where a value still has to be converted by the functions above.
 arguments.is_no_whole = "type($1) ~= 'number' or tobit($1) ~= $1"
 arguments.is_no_number, arguments.is_no_scalar = "type($1) ~= 'number'", "type($1) ~= 'number'"
 arguments.is_no_flag, arguments.is_no_text = "type($1) ~= 'boolean'", "type($1) ~= 'string'"

@@ -1,7 +1,6 @@
--- Tables that go with userdata and live as long as these: each is the environment of its userdata. If it were only the
--- value of a weak key, it would outlive the key by a cycle of the collector, with all that it holds, and a script that
--- makes one after another would use more memory after each cycle. Where it leads back to the key, neither would ever
--- go.
+-- Tables attached to userdata, with the same lifetime: each is its userdata's environment. A table that is merely the
+-- value of a weak key outlives the key by one collection cycle, with everything it refers to, so a script that creates
+-- many would use more memory after each cycle. If it referred back to the key, neither would ever be freed.
 local setfenv = debug.setfenv
 
 local attached = {}
@@ -9,7 +8,7 @@ local attached = {}
 local weak = { __mode = 'kv' }
 local of_all = setmetatable({}, weak)
 
--- The tables of one kind of userdata, and a function that attaches one.
+-- Returns the tables attached to one kind of userdata, and a function that attaches one.
 function attached.kind()
    local tables = setmetatable({}, weak)
    return tables, function(object, t)
@@ -18,7 +17,7 @@ function attached.kind()
    end
 end
 
--- The table of a userdata of any kind; nil for other objects.
+-- The table attached to a userdata of any kind; nil for other objects.
 function attached.find(object) return of_all[object] end
 
 return attached

@@ -1,7 +1,7 @@
--- Memory of small storages: requesting it from Python costs ten times as much as everything else about a small tensor.
--- Python gives slabs, which are cut here into blocks. A block is used again by another storage of its type and size
--- class when the storage that had it is gone: its record is then missing in a weak table. A slab of which all blocks
--- are free may go to another class.
+-- Memory of small storages. Requesting it from Python costs ten times as much as everything else about a small tensor,
+-- so Python provides slabs, which are cut into blocks here. A block is reused by a storage of the same type and size
+-- class once its storage is dead: the storage's record is then missing from a weak table. A slab whose blocks are all
+-- free may move to another size class.
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local collection = require 'torch.core.collection'
@@ -12,17 +12,17 @@ local cycle = collection.cycle
 
 local blocks = {}
 
-local LARGEST = 32768       -- bytes of a block
-local STEP = 64             -- size classes are multiples of it,
-local STEPS_PER_OCTAVE = 4  -- and so many between a power of two and the next
+local LARGEST = 32768       -- bytes: the largest block
+local STEP = 64             -- size classes are multiples of this,
+local STEPS_PER_OCTAVE = 4  -- with this many between one power of two and the next
 local SLAB = 2 ^ 20
 
--- The blocks of a size class, by number: their addresses, the records of the storages that have them (false: none).
--- free: the numbers of those that no storage has, found after the cycle `searched`. handles: what Python has for blocks
--- as storages, by address; nil: for none. (A number is nothing that the collector goes through; pointers to blocks that
--- wait to be used again, tens of thousands, were most of what a cycle cost.) The blocks of the k-th slab have the
--- numbers (k-1) * per_slab + 1 to k * per_slab. slabs: their addresses (false: gone). gone: the k of these. next, last:
--- the numbers still to be cut of the newest slab, of which the next lies at `address`.
+-- The blocks of one size class. addresses, holders: by block number, the address and the record of the storage that
+-- uses it (false: none). free: the numbers of unused blocks, as found after the cycle `searched`. handles: by address,
+-- Python's handle for the block as a storage (nil: none yet). It is keyed by number because the collector does not
+-- traverse numbers; pointers to tens of thousands of free blocks took most of the time of a cycle. The blocks of slab k
+-- have the numbers (k-1) * per_slab + 1 to k * per_slab. slabs: their addresses (false: given away). gone: the k of
+-- those. next, last: the numbers still to be cut from the newest slab; the next block lies at `address`.
 local function list_of(class)
    return {
       class = class, per_slab = math.floor(SLAB / class), n = 0, addresses = {},
@@ -32,7 +32,7 @@ local function list_of(class)
 end
 local all_lists = {}
 
--- The lists by the type's code, then by the multiples of STEP that are asked for; false until one is wanted.
+-- The lists by type code, then by size in multiples of STEP; false until first used.
 local lists = {}
 for code = 1, types.count do
    lists[code] = {}
@@ -42,7 +42,7 @@ end
 local function make_list(code, steps)
    local multiple = 1
    while ceil(steps / multiple) > 2 * STEPS_PER_OCTAVE do multiple = 2 * multiple end
-   local largest = ceil(steps / multiple) * multiple -- of the class
+   local largest = ceil(steps / multiple) * multiple -- size of the class, in steps
    local list = lists[code][largest]
    if not list then
       list = list_of(largest * STEP)
@@ -52,11 +52,11 @@ local function make_list(code, steps)
    return list
 end
 
--- Whether n elements fit a block.
+-- Whether n elements of type T fit into a block.
 local largest_block = LARGEST
 function blocks.fit(T, n) return n * T.size <= largest_block and T.here end
 
--- Requests every storage's memory from Python: for tests, which put each between guard pages.
+-- For tests, which put each storage between guard pages: requests all memory from Python.
 function blocks.use_none() largest_block = -1 end
 
 local function search(list)
@@ -72,10 +72,10 @@ local function search(list)
    list.nfree = n
 end
 
--- Slabs that no list has any more.
+-- Slabs that belong to no list.
 local spare, nspare = {}, 0
 
--- Takes a list's slabs of which all blocks are free.
+-- Moves a list's slabs whose blocks are all free to `spare`.
 local function take_free_slabs(list)
    search(list)
    local free, per_slab = list.free, list.per_slab
@@ -106,7 +106,7 @@ local function take_free_slabs(list)
    end
 end
 
--- Finds the slabs that are free, once after each cycle.
+-- Collects free slabs, at most once per collection cycle.
 local reclaimed = 0
 local function reclaim()
    if reclaimed == cycle() then return end
@@ -146,7 +146,7 @@ local function cut(list)
    return number
 end
 
--- A block for n elements of type T: its list and its number there.
+-- Finds a block for n elements of type T. Returns its list and its number in it.
 local function find(T, n)
    local steps = ceil(n * T.size / STEP)
    local list = lists[T.code][steps] or make_list(T.code, steps)
@@ -160,7 +160,7 @@ end
 local function address_of(p) return (tonumber(cast('intptr_t', p))) end
 blocks.address_of = address_of
 
--- The record of a storage of n elements, which fit.
+-- The record of a new storage of n elements, which must fit into a block.
 function blocks.storage(T, n)
    local list, number = find(T, n)
    local address = list.addresses[number]
@@ -170,11 +170,11 @@ function blocks.storage(T, n)
    return S
 end
 
--- The elements that a storage has room for.
+-- How many elements a storage has room for.
 function blocks.capacity(S) return S.capacity or S.blocks.class / S.T.size end
 
--- Gives a storage a block for n elements, which fit: S.blocks, S[0]. Returns its pointer and the elements it has room
--- for.
+-- Gives a storage a block for n elements, which must fit, and sets S.blocks and S[0]. Returns a pointer to the block
+-- and the number of elements it has room for.
 function blocks.give(S, n)
    local list, number = find(S.T, n)
    local address = list.addresses[number]
@@ -183,7 +183,7 @@ function blocks.give(S, n)
    return cast(S.T.pointer, address), list.class / S.T.size
 end
 
--- The handle of a block as a storage.
+-- Creates Python's handle for a block, as a storage.
 function blocks.handle(S)
    local list, address = S.blocks, address_of(S.p)
    local h = python.slab_storage(address, S.T.code, list.class / S.T.size)
@@ -192,7 +192,7 @@ function blocks.handle(S)
    return h
 end
 
--- Gives a block away for good: to what keeps its handle.
+-- Gives a block away for good, to whoever keeps its handle.
 function blocks.give_away(S)
    local list, address = S.blocks, address_of(S.p)
    for number = 1, list.n do
@@ -201,7 +201,7 @@ function blocks.give_away(S)
    list.handles[address] = nil
 end
 
--- Releases what Python holds for blocks that no storage uses.
+-- Releases Python's handles for blocks that no storage uses.
 function blocks.release_spares()
    for code = 1, types.count do
       for _, list in pairs(lists[code]) do

@@ -1,5 +1,5 @@
--- How many arguments the calls in a line have, read from bytecode: a function with parameters of its own cannot tell a
--- nil that was given from an argument that was not. Only errors come here.
+-- Reads from bytecode how many arguments the calls in a line pass: a function with named parameters cannot tell an
+-- explicit nil from a missing argument. Used only for error messages.
 local util = require 'jit.util'
 local band, shiftright = bit.band, bit.rshift
 local funcbc, funcinfo, funck = util.funcbc, util.funcinfo, util.funck
@@ -7,7 +7,7 @@ local loadstring, min = loadstring, math.min
 
 local calls = {}
 
--- The codes of a call and of one in a return, and of what loads the function: from a field, a global.
+-- The opcodes of a call and of a tail call, and those that load the function: from a field or a global.
 local codes
 local function find_codes()
    local function code(text, place) return band(funcbc(loadstring(text), place), 0xff) end
@@ -17,11 +17,11 @@ local function find_codes()
    }
 end
 
--- The fewest arguments of the calls, in a line of a function, of what it names so, an object included; nil where that
--- cannot be told.
+-- The smallest number of arguments that function f passes, in the given line, to what it calls by this name; a method's
+-- object counts. nil if that cannot be determined.
 function calls.fewest_arguments(f, line, name)
    codes = codes or find_codes()
-   local loaded, fewest = {}, nil -- loaded: what was put into a slot last
+   local loaded, fewest = {}, nil -- loaded: the name last loaded into each slot
    local place = 0
    while true do
       place = place + 1

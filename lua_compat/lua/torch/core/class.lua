@@ -1,4 +1,4 @@
--- Torch's classes: metatables with a name, single inheritance, and tables that construct objects.
+-- Torch's classes: metatables with a name, single inheritance, and tables that act as constructors.
 local ffi = require 'ffi'
 local errors = require 'torch.core.errors'
 
@@ -7,16 +7,16 @@ local raw_metatable = debug.getmetatable
 
 local class = {}
 
--- The metatables whose objects are userdata. The sandbox shows scripts stand-ins for them.
+-- The metatables of userdata. The sandbox gives scripts stand-ins for them.
 class.is_of_userdata = {}
 function class.shown(metatable) return metatable end
 
--- Classes without a package are globals; those of the script, in the sandbox.
+-- Classes without a package are globals; in the sandbox, globals of the script.
 local globals = _G
 function class.use_globals(of_script) globals = of_script end
 
 local metatable_of_name, name_of_metatable = {}, {}
-local registry = debug.getregistry() -- packages look there, as Torch7 has it, for the name of a metatable's class
+local registry = debug.getregistry() -- as in Torch7, packages look up a metatable's class name there
 local is_constructor = setmetatable({}, { __mode = 'k' })
 local name_of_ctype = {}
 
@@ -31,7 +31,7 @@ end
 local typename = class.typename
 function errors.described(object) return typename(object) or type(object) end
 
--- The hook __index__ of a class or one above it, and what they have under a key.
+-- Finds the __index__ hook of a class or its ancestors, and the value that they have under a key.
 local function hook_from(mt)
    while mt do
       local hook = rawget(mt, '__index__')
@@ -48,11 +48,11 @@ local function value_from(mt, key)
    end
 end
 
--- Looking up obj[key] for an object of a class: the hook __index__, then the class and its parents. No loop goes
--- through the first three: LuaJIT does not compile one as a part of what calls it, and so gave up every function that
--- calls methods.
+-- Looks up obj[key] for an object of a class: the __index__ hook, then the class and its ancestors. The first three
+-- levels are written out, without a loop: LuaJIT does not inline loops into a caller's trace, so it gave up compiling
+-- every function that calls methods.
 local function class_index(self, key)
-   if key == '__gc' then return nil end -- for the collector only: called by a script, it would free memory in use
+   if key == '__gc' then return nil end -- only the collector may call it: a script could free memory in use
    local own = getmetatable(self)
    local hook, parent = rawget(own, '__index__'), getmetatable(own)
    local second, rest
@@ -89,7 +89,8 @@ local function class_newindex(self, key, value)
    end
 end
 
--- The metatable that an operator goes by. A class shows its own, and LuaJIT compiles that; the debug library it leaves.
+-- The metatable that an operator uses. getmetatable is compiled by LuaJIT and suffices for classes; debug.getmetatable
+-- is not compiled, and is needed for the rest.
 local function metatable_of_either(a, b)
    local mt = getmetatable(a)
    if mt == nil then mt = getmetatable(b) end
@@ -97,7 +98,7 @@ local function metatable_of_either(a, b)
    return raw_metatable(a) or raw_metatable(b)
 end
 
--- An operator looks for the method __NAME__; without one it raises an error, or returns missing(...).
+-- An operator calls the method __NAME__. If there is none, it returns missing(...), which usually raises an error.
 local function operator(name, missing)
    local method_name = '__' .. name .. '__'
    return function(a, b, ...)
@@ -118,7 +119,7 @@ local function no_unary(words)
    return function(a) error(('%s has no %s operator'):format(typename(a), words), 2) end
 end
 
--- A method may tell obj() from obj(nil).
+-- Varargs, because a method can tell obj() from obj(nil).
 local call_missing = no_unary 'call'
 local function call(object, ...)
    local method = metatable_of_either(object).__call__
@@ -146,7 +147,7 @@ local operators = {
 local function constructor_call(constructor, ...)
    local new = rawget(raw_metatable(constructor), '__new')
    if not new then error('no constructor available', 2) end
-   local object = new(...) -- no tail call: errors.lua looks for this frame
+   local object = new(...) -- not a tail call: errors.lua looks for this frame
    return object
 end
 
@@ -170,8 +171,9 @@ local function assign_once(mt, field, value, name, what)
    rawset(mt, field, value)
 end
 
--- The metatable of class `name`, made if need be. parent: a class name; module: the table that gets the
--- constructor, by default the one the name says; metatable: an existing one to use, for userdata.
+-- Returns the metatable of class `name`, creating it if necessary. parent: a class name; module: the table that
+-- receives the constructor (default: the one that the name implies); metatable: an existing metatable to use, for
+-- userdata.
 function class.newmetatable(name, parent, constructor, destructor, factory, module, metatable)
    module = module or module_of(name)
    local mt = metatable_of_name[name]
@@ -210,7 +212,7 @@ function class.newmetatable(name, parent, constructor, destructor, factory, modu
    return mt
 end
 
--- Lets a class be defined anew; objects keep the old one.
+-- Allows a class to be redefined; existing objects keep the old one.
 function class.forget(name) metatable_of_name[name] = nil end
 
 function class.getmetatable(name) return metatable_of_name[name] end
@@ -271,7 +273,7 @@ function class.isTypeOf(object, class_or_pattern)
    local mt = getmetatable(object)
    while type(mt) == 'table' do
       local name = rawget(mt, '__typename')
-      -- a name must match in full; a pattern may match a part
+      -- a name must match in full; a pattern may match part of it
       local match = name and name:match(wanted)
       if match and (match ~= wanted or match == name) then return true end
       mt = getmetatable(mt)
@@ -279,7 +281,7 @@ function class.isTypeOf(object, class_or_pattern)
    return false
 end
 
--- A number that identifies an object.
+-- A number that identifies an object (its address in Torch7).
 function class.pointer(object)
    local kind = type(object)
    if kind == 'cdata' then return tonumber(ffi.cast('intptr_t', object)) end

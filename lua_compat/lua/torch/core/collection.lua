@@ -1,8 +1,7 @@
--- What becomes of the memory and the handles of dead tensors and storages, and when Lua's collector runs.
+-- Releases the memory and handles of dead tensors and storages, and decides when Lua's collector runs.
 --
--- Nothing here is a finaliser: each would be a call out of the middle of the collector, and ends whatever LuaJIT is
--- about to compile. Records are in weak tables instead, and what is missing there after a cycle of the collector is
--- dead.
+-- There are no finalisers: each would be called from inside the collector, which aborts any trace that LuaJIT is
+-- recording. Instead, records are kept in weak tables; what is missing there after a collection cycle is dead.
 local shared = require 'th.python'
 local python = shared.functions
 
@@ -10,9 +9,9 @@ local setmetatable = setmetatable
 
 local collection = {}
 
--- Lua's own collector, after whose cycles a dead tensor's memory is used again. It begins one when there is `pause`
--- percent of what the last has left: as Lua's own twice as much, and at least 3 MB more, because a cycle goes through
--- all of it.
+-- Lua's own collector; after each of its cycles the memory of dead tensors can be reused. A cycle starts when `pause`
+-- percent of the memory that the last cycle left is in use: twice as much, as in plain Lua, but at least 3 MB more,
+-- because a cycle traverses everything.
 local collectgarbage = collectgarbage
 local LEAST_GARBAGE = 3 * 2 ^ 10 -- KB
 local MOST_PAUSE = 350
@@ -21,15 +20,15 @@ collectgarbage('setpause', pause)
 collectgarbage('setstepmul', 400)
 
 local function set_pause()
-   local left = collectgarbage('count') * 100 / pause -- about
+   local left = collectgarbage('count') * 100 / pause -- approximately
    pause = 100 + math.max(100, math.min(math.floor(100 * LEAST_GARBAGE / left), MOST_PAUSE - 100))
    collectgarbage('setpause', pause)
 end
 
--- Cycles: a table that nothing refers to is found dead in the next one, as everything else is then.
+-- Counts cycles: an object that nothing refers to is found dead in the next cycle, like everything else.
 local last_made, cycles = setmetatable({}, { __mode = 'v' }), 0
 
--- A number that changes when the collector has found what is dead.
+-- A number that changes when a cycle has found what is dead.
 local function cycle()
    if last_made[1] == nil then
       last_made[1] = {}
@@ -40,16 +39,17 @@ local function cycle()
 end
 collection.cycle = cycle
 
--- A cycle that begins where none has begun since one ended here finds all that is dead: where none has ended since
--- either, and less is in use than makes Lua begin one, which is twice as much as the last has left or more.
-local RESTS_BELOW = 1.5                 -- times what the last has left
-local rests_in, rests_below = 0, 0      -- the number of the cycle that ended here; KB
+-- A cycle finds everything that is dead only if it starts with no other cycle under way. That is certain when none has
+-- ended since the last one that ended here, and when too little memory is in use for Lua to have started one (Lua
+-- starts one at twice what the last cycle left, or more).
+local RESTS_BELOW = 1.5                 -- times what the last cycle left
+local rests_in, rests_below = 0, 0      -- the number of the last cycle that ended here; KB
 
 local function is_at_rest() return cycle() == rests_in and collectgarbage('count') < rests_below end
 
 local function end_at_rest() rests_in, rests_below = cycle(), RESTS_BELOW * collectgarbage('count') end
 
--- Runs a cycle in one go, or what is left of one that has begun. Gives whether it has found all that is dead.
+-- Runs a cycle, or the rest of the current one, without interruption. Returns whether it found everything that is dead.
 local function run_cycle()
    local whole = is_at_rest()
    collectgarbage('setpause', pause) -- a script may have asked for less
@@ -58,8 +58,8 @@ local function run_cycle()
    return whole
 end
 
--- Finds all that is dead. A full collection of Lua's first ends the cycle that may have begun, by going through
--- everything, and then through everything in a cycle of its own.
+-- Finds everything that is dead. Lua's full collection first completes a cycle that is under way, then runs one of its
+-- own; each traverses everything.
 local function find_dead()
    if is_at_rest() then
       run_cycle()
@@ -70,23 +70,24 @@ local function find_dead()
    end
 end
 
--- The account: the bytes of memory outside Lua are counted here and nowhere else.
---   held         of tensors and storages, dead ones among them, whose memory has not been given back
---   own          as much of it as is in no block, and no file or other Lua state has, too, after the last cycle
---   unreleased   as much of it as was found dead
--- After `make_room(n)`, held + n is at most `limit`: what was in use when all dead memory was last given back, plus
--- half of what was own then, or 96 MB if that is more. So the dead are at most that half or 96 MB, plus what has died
--- of what was in use then. What a cycle finds dead is given back by the next `make_room`.
+-- The account. The bytes of memory outside Lua are counted here and nowhere else:
+--   held         of tensors and storages, including dead ones, whose memory has not been given back
+--   own          the part of `held` in no block, and not shared with a file or another Lua state, after the last cycle
+--   unreleased   the part of `held` that was found dead
+-- After `make_room(n)`, held + n is at most `limit`: what was in use when all dead memory was last given back, plus 96
+-- MB or half of what was `own` then, whichever is more. Dead memory is therefore limited to that margin, plus whatever
+-- has died since. What a cycle finds dead is given back by the next `make_room`.
 local held, own, unreleased = 0, 0, 0
 
 local LEAST_ROOM = 96 * 2 ^ 20
 local limit = LEAST_ROOM
 
--- What was allocated since the last cycle, or found to be in use.
+-- Bytes allocated, or found to be in use, since the last cycle.
 local since_cycle = 0
 
--- Handles to be released. They stay valid until `release` is called: not while the arguments of a kernel are gathered.
-local RELEASE_AT = 256 -- handles; and no more at a time, as arguments of one call
+-- Handles to be released. They stay valid until `release` is called, which never happens while a kernel's arguments are
+-- being collected.
+local RELEASE_AT = 256 -- handles; also the most that one call passes as arguments
 local dead, ndead = {}, 0
 
 local function note_dead(handle)
@@ -95,17 +96,17 @@ local function note_dead(handle)
 end
 collection.note_dead = note_dead
 
--- Tables that stand for something outside Lua, of which [0] is the handle in Python or false, have a slot: r.slot. By
--- slots: the tables (false: the slot is free), what goes with them: their handles, the bytes of their memory, and the
--- address of memory that Python gave as a piece.
+-- A record that stands for something outside Lua, with Python's handle or false in [0], has a slot: r.slot. By slot:
+-- the records (false: the slot is free), their handles, the bytes of their memory, and the address of memory that
+-- Python provided as a separate piece.
 local holders = setmetatable({}, { __mode = 'v' })
 local handles, bytes, pieces, slots = {}, {}, {}, 0
 local free, nfree = {}, 0
-local searched = 0                    -- the cycle after which the slots were last gone through
+local searched = 0                    -- the cycle after which the slots were last searched
 local dead_pieces, ndead_pieces = {}, 0
-local in_blocks = 0                   -- bytes of the slabs of which blocks are cut
+local in_blocks = 0                   -- bytes of the slabs that blocks are cut from
 
--- Takes what is dead, or own, from the slots.
+-- Searches the slots: takes out what is dead and adds up what is `own`.
 local function search()
    if searched == cycle() then return end
    searched = cycle()
@@ -128,8 +129,8 @@ local function search()
    end
 end
 
--- Has such a table's handle, or none, released when the table is gone, together with so many bytes of memory; they are
--- a piece that lies at an address, or Python's own (nil).
+-- Arranges that a record's handle (or none) is released when the record is dead, together with `of_memory` bytes: a
+-- piece at an address, or Python's own memory (nil).
 function collection.watch(r, handle, of_memory, address)
    local slot = r.slot
    if not slot then
@@ -147,7 +148,7 @@ function collection.watch(r, handle, of_memory, address)
    handles[slot], bytes[slot], pieces[slot] = handle or false, of_memory, address or false
 end
 
--- Drops such a table's handle, which no longer shows what it should.
+-- Drops a record's handle, which no longer describes it.
 function collection.drop(r)
    local h = r[0]
    if h then
@@ -157,28 +158,29 @@ function collection.drop(r)
    end
 end
 
--- Notes that a piece of memory, whose storage is watched with another by now, is no longer used.
+-- Notes that a piece of memory is no longer used; its storage is already watched with another.
 function collection.note_dead_piece(address, of_memory)
    ndead_pieces = ndead_pieces + 1
    dead_pieces[ndead_pieces] = address
    held, unreleased = held + of_memory, unreleased + of_memory
 end
 
--- Notes that a slab of so many bytes was taken for blocks (less than 0: given back).
+-- Notes that a slab of `of_memory` bytes was taken for blocks; a negative number: given back.
 function collection.note_slab(of_memory)
    in_blocks = in_blocks + of_memory
    held, since_cycle = held + of_memory, since_cycle + math.max(of_memory, 0)
 end
 
--- Gives back slabs that no block of is in use: torch/blocks.lua's.
+-- Gives back slabs with no block in use; set by core/blocks.lua.
 local give_back_slabs
 function collection.on_shortage(f) give_back_slabs = f end
 
--- What Python's allocator keeps of freed memory is looked at when so much was given back since it last was.
+-- The memory that Python's allocator has freed is returned to the system each time this many bytes have been given
+-- back.
 local TRIM_AT = LEAST_ROOM / 4
 local since_trim = 0
 
--- Gives back what was found dead.
+-- Gives back everything found dead.
 local function release()
    search()
    while ndead_pieces > 0 do
@@ -194,14 +196,15 @@ local function release()
 end
 collection.release = release
 
--- Lua sees nothing of that memory: a cycle runs for every 8 MB of it, or for as much as a third of what is own, or four
--- times as much as Lua itself has, all of which a cycle goes through. It runs in one go: one that is begun is gone on
--- with by Lua whenever it allocates something, is soon over, and finds little.
+-- Lua's collector does not see memory outside Lua. So a cycle runs after each 8 MB allocated, or a third of what is
+-- `own`, or four times what Lua itself uses (all of which a cycle traverses), whichever is most. It runs without
+-- interruption: an incremental cycle would be continued at each of Lua's own allocations, end too early, and find
+-- little.
 local CYCLE_AT = 8 * 2 ^ 20
 local cycle_at = CYCLE_AT
 local known_cycle = 0
 
--- Called where there has been a cycle; whole: it has found all that is dead, and so many bytes will be allocated.
+-- Called after a cycle. whole: it found everything that is dead, and `of_memory` bytes are about to be allocated.
 local function end_cycle(whole, of_memory)
    release()
    known_cycle, since_cycle = cycle(), 0
@@ -209,7 +212,7 @@ local function end_cycle(whole, of_memory)
    if whole then limit = held + of_memory + math.max(LEAST_ROOM, own / 2) end
 end
 
--- Gives back all that is dead, at once; `shortage`: free slabs, too.
+-- Gives back everything that is dead; with `shortage`, free slabs, too.
 local function collect(of_memory, shortage)
    find_dead()
    if shortage then give_back_slabs() end
@@ -220,23 +223,23 @@ local function collect(of_memory, shortage)
    end
 end
 
--- For scripts.
+-- The collectgarbage that scripts call.
 function collection.collectgarbage(option, ...)
    if option ~= nil and option ~= 'collect' then
-      if option ~= 'count' then rests_in = 0 end -- a cycle may begin, or be made to begin sooner
+      if option ~= 'count' then rests_in = 0 end -- this may start a cycle, or make one start sooner
       return collectgarbage(option, ...)
    end
    collect(0)
    return 0
 end
 
--- Called where so many bytes are about to be allocated.
+-- Called before `of_memory` bytes are allocated.
 local function make_room(of_memory)
    if known_cycle ~= cycle() then end_cycle(false) end
    if held + of_memory > limit then
       local running = collectgarbage('isrunning')
       collect(of_memory, true)
-      -- a collection starts the collector again, which the script has stopped
+      -- a collection restarts a collector that the script has stopped
       if not running then collectgarbage('stop') end
    elseif since_cycle > cycle_at then
       if collectgarbage('isrunning') then end_cycle(run_cycle(), of_memory) else since_cycle = 0 end
@@ -245,12 +248,13 @@ local function make_room(of_memory)
 end
 collection.make_room = make_room
 
--- Called where a tensor is made without memory: a kernel may give it some, and while it does no collection may run.
+-- Called when a tensor is made without memory. A kernel may allocate it later, and no collection may run during that
+-- call.
 function collection.make_room_for_kernels()
    if ndead >= RELEASE_AT or since_cycle > cycle_at then make_room(0) end
 end
 
--- For tests: the bytes that are counted, the limit, and how many of them are in slabs.
+-- For tests: the bytes counted, the limit, and the bytes in slabs.
 function collection.account() return held, limit, in_blocks end
 
 return collection

@@ -1,5 +1,5 @@
--- What Tensor:data() gives where the elements are in a GPU's memory, which Lua cannot touch: it can be compared and
--- printed like a pointer, and says so where an element is asked for.
+-- What Tensor:data() returns for elements in a GPU's memory, which Lua cannot access: a value that can be compared and
+-- printed like a pointer. Reading or writing through it raises an error that says so.
 local ffi = require 'ffi'
 
 local addresses = setmetatable({}, { __mode = 'k' })
@@ -22,14 +22,14 @@ local Pointer = {
 
 local device_pointers = {}
 
--- Of an address in the memory of type T.
+-- A pointer to an address in memory of type T.
 function device_pointers.new(T, address)
    local pointer = setmetatable({}, Pointer)
    addresses[pointer], types[pointer] = address, T
    return pointer
 end
 
--- The address as an FFI integer; nil of anything else.
+-- The address as an FFI integer; nil for anything else.
 function device_pointers.address(pointer)
    local address = addresses[pointer]
    return address and ffi.cast('intptr_t', address)

@@ -5,20 +5,20 @@ local errors = {}
 
 local function escaped(character) return ('\\%d'):format(character:byte()) end
 
--- A text that may be a file's, as messages show it: line breaks and what else steers a terminal are Lua's escapes.
+-- Text that may come from a file, for messages: line breaks and other control characters become Lua escapes.
 function errors.shown(text) return (tostring(text):gsub('%c', escaped)) end
 
-errors.described = type -- class.typename, once there are classes
+errors.described = type -- replaced by class.typename when classes are loaded
 
-local OURS = getinfo(1, 'S').source:match('^(.*/)core/[^/]*$') -- the folder of what Torch7 has in C
+local OURS = getinfo(1, 'S').source:match('^(.*/)core/[^/]*$') -- the folder of code that is C in Torch7
 local CONSTRUCTORS = OURS .. 'core/class.lua'
 
 local function is_ours(source) return source:sub(1, #OURS) == OURS or source:find('^=torch[.:]') ~= nil end
 
--- How the script calls the function that raises: the position of the call, the name, whether it is a method, the
--- function with the call; and whether an operator is.
--- Torch7 comes to torch.add and its like (whose chunks are called so in overloads.lua), to constructors and to what
--- stands behind operators by another function in C: of these Lua knows nothing.
+-- How the script called the function that raises. Returns the position of the call, the function's name, whether it is
+-- a method, the calling frame, and whether an operator made the call. Torch7 reaches torch.add and similar functions
+-- (whose chunks overloads.lua names accordingly), constructors and operators through another C function, so Lua knows
+-- neither position nor name for these.
 local function call_of_script()
    local level, source = 1, OURS
    while true do
@@ -37,8 +37,8 @@ local function call_of_script()
    end
 end
 
--- Whether the script gave an argument that is nil: by the bytecode of the calls of that name in that line, which must
--- all have it.
+-- Whether the script passed a nil explicitly. Decided from the bytecode: every call of that name in that line must pass
+-- the argument.
 local function was_given(index)
    local _, name, _, frame, is_operator = call_of_script()
    if is_operator then return true end
@@ -47,8 +47,7 @@ local function was_given(index)
    return fewest ~= nil and fewest >= index
 end
 
--- index: counts a method's object as 1. where: the place in Torch7's C sources that scripts may have seen in the
--- message, or nil
+-- index: a method's object counts as 1. where: the place in Torch7's C sources that its message names, or nil.
 function errors.argument(index, message, where)
    if where then message = message .. ' at ' .. where end
    local position, name, method = call_of_script()
@@ -57,16 +56,16 @@ function errors.argument(index, message, where)
    error(("%sbad argument #%d to '%s' (%s)"):format(position, index, name or '?', message), 0)
 end
 
--- An argument of another type than expected: a number, a function... ('got table', of Torch's objects 'userdata', of
--- one that is missing 'no value').
+-- An argument of the wrong basic type. The message says 'got table', 'got userdata' for torch's objects, or 'got no
+-- value' for a missing argument.
 function errors.wrong_type(index, expected, value)
    local got = type(value)
    if value == nil then got = was_given(index) and 'nil' or 'no value' end
    errors.argument(index, ('%s expected, got %s'):format(expected, got))
 end
 
--- An argument that is no object of a class. Of one without a class Torch7 names the type whose number is the
--- argument's.
+-- An argument that is not an object of the expected class. For a value without a class, Torch7 names the Lua type whose
+-- number equals the argument's position; so does this.
 local TYPES = { 'boolean', 'userdata', 'number', 'string', 'table', 'function', 'userdata', 'thread' }
 function errors.wrong_class(index, expected, value)
    local name = errors.described(value)
@@ -79,12 +78,12 @@ function errors.raise(message, where)
    error(call_of_script() .. message, 0)
 end
 
--- Every number that becomes a size, a stride, an offset or an index of memory passes one of these two. Numbers of Lua
--- are exact up to 2^53; NaN and the infinities leave NaN as a remainder.
+-- Every number that becomes a size, a stride, an offset or an index into memory passes through one of the next two
+-- functions. Lua's numbers are exact up to 2^53; NaN and the infinities have NaN as remainder.
 local MOST = 2 ^ 53
 errors.MOST = MOST
 
--- value as a whole number, a fraction left out.
+-- Converts a value to a whole number; a fraction is dropped.
 function errors.whole(value, position)
    local number = tonumber(value)
    if not number then
@@ -97,7 +96,7 @@ function errors.whole(value, position)
    return whole
 end
 
--- Raises unless value is a whole number already, from least on: what is computed from checked numbers.
+-- Raises unless value is a whole number of at least `least`. For numbers computed from checked ones.
 function errors.check_whole(value, least, what)
    if type(value) ~= 'number' or value % 1 ~= 0 or value < least or value > MOST then
       error(('%s: a whole number from %s to 2^53 expected, got %s'):format(what, least == -MOST and '-2^53' or least,

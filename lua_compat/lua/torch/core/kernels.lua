@@ -1,11 +1,10 @@
--- Python's kernels, called with tensors: what the arguments are follows from each kernel's signature
+-- Calls Python's kernels with tensors. The arguments follow from each kernel's signature
 -- (lua_compat/runtime/bridge.py). kernels.of_records[name] takes records, kernels.of_tensors[name] takes userdata; nil
--- stands for a tensor that is left out. Tensors that the kernel resized are brought up to date.
+-- stands for an omitted tensor. Tensors that the kernel resized are updated.
 --
--- Whichever of the two computes, it gets what the kernel's signature says: tensors, and plain numbers, booleans and
--- texts (torch/core/arguments.lua). They are looked at once, here; no function of a script runs from then until the
--- kernel has ended. kernels.of_layers is of_tensors for nn, whose tensors, but for those of whole numbers, are of one
--- type.
+-- Whether Lua or Python computes, it receives what the signature says: tensors, and plain numbers, booleans and strings
+-- (core/arguments.lua). Arguments are checked once, here; from then until the kernel returns, no function of the script
+-- runs. kernels.of_layers is of_tensors for nn: all its tensors of real numbers must have one type.
 local memory = require 'torch.core.memory'
 local arguments = require 'torch.core.arguments'
 local signatures = require 'torch.core.signatures'
@@ -16,12 +15,12 @@ local shared = require 'th.python'
 local select, type, error = select, type, error
 local functions, records = shared.functions, memory.records
 
--- Kernels that Lua computes itself where that is faster: functions of the same arguments, tensors as records.
+-- Kernels that Lua computes itself where that is faster: functions of the same arguments, with tensors as records.
 local in_lua = require('torch.core.ways').luajit
 
-local relay -- relaid for each resized tensor in turn: result, layout, layout...
+local relay -- updates each resized tensor in turn; takes result, layout, layout...
 
--- Gives whether all of them, and those before (fit), lie within their memory.
+-- Returns whether all these tensors, and those before (fit), lie within their memory.
 local function relay_rest(outs, k, fit, nd, ...)
    local out = outs[k]
    if not out then return fit end
@@ -30,8 +29,8 @@ local function relay_rest(outs, k, fit, nd, ...)
    return relay_rest(outs, k + 1, fit, select(2 * nd + 3, ...))
 end
 
--- A kernel with resized tensors returns nothing or one result when all stayed as they were. One that raised an error
--- when it had resized some returns FAILED.
+-- A kernel whose tensors kept their shapes returns nothing or one result. One that raised an error after resizing a
+-- tensor returns FAILED.
 local FAILED = '\0failed'
 function relay(outs, result, ...)
    local fit = select('#', ...) == 0 or relay_rest(outs, 1, true, ...)
@@ -44,9 +43,8 @@ local function refuse_tensor(value)
    if value then error(('tensor expected, got %s'):format(class.typename(value) or type(value)), 0) end
 end
 
--- Raises, as Torch7 does when it calls C, where one of the others, which may be nil, holds other real numbers than the
--- first.
--- (On a device cunn takes some of other types.)
+-- Raises Torch7's error where one of the other tensors, which may be nil, has another type of real numbers than the
+-- first. (On a device, cunn accepts some other types.)
 local function check_type(first, other, ...)
    if other and other.T ~= first.T and other.T.real and first.T.real and other.T.here and first.T.here then
       local text = "bad argument #3 to 'v' (cannot convert 'struct TH%sTensor *' to 'struct TH%sTensor *')"
@@ -55,7 +53,7 @@ local function check_type(first, other, ...)
    if select('#', ...) > 0 then return check_type(first, ...) end
 end
 
--- By the letter of an argument: what it is made (torch/core/arguments.lua).
+-- The conversion for each argument letter (core/arguments.lua).
 local CONVERT = { i = 'whole', d = 'number', n = 'scalar', b = 'flag', s = 'text' }
 local MORE = { ['#'] = 'i', ['+'] = 'd', ['$'] = 's' }
 
@@ -80,7 +78,7 @@ local used = { functions = functions, records = records, memory = memory, conver
    refuse_tensor = refuse_tensor, check_type = check_type, relay = relay }
 for name, value in pairs(arguments) do used[name] = value end
 
--- Code that looks whether the tensors of these letters are of one type: that of the first that is read.
+-- Code that checks that the tensors of these letters have one type: that of the first input.
 local function check_of_types(letters)
    local first = letters:find 't'
    local conditions, others = {}, {}
@@ -95,7 +93,8 @@ local function check_of_types(letters)
       table.concat(others, ', '))
 end
 
--- The function for arguments of these letters. trusted: tensors are given as records; one_type: they are of one type
+-- Builds the function for arguments of these letters. trusted: tensors are passed as records; one_type: they must have
+-- one type.
 local function from_letters(name, letters, trusted, one_type)
    local parameters, lines, passed, given, outs = {}, {}, {}, {}, {}
    for k = 1, #letters do
@@ -141,7 +140,8 @@ end
 
 local MOST_MORE = 16
 
--- One that Lua computes has a function for each number of further arguments: LuaJIT gives up a recursion.
+-- A kernel that Lua computes has one function for each number of further arguments, because LuaJIT does not compile the
+-- recursion that would otherwise convert them.
 local function build(name, trusted, one_type)
    local letters = signatures[name] or functions.signature(name)
    local more = in_lua[name] and MORE[letters:sub(-1)]
@@ -161,7 +161,7 @@ local function build(name, trusted, one_type)
    end
 end
 
--- A kernel's function is built when it is first called. Gives a function that does so, and one that has it built.
+-- A kernel's function is built on its first call. Returns a function that does so, and one that builds it at once.
 local function way_to(name, trusted, one_type)
    local built
    local function make()

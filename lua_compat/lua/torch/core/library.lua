@@ -1,5 +1,5 @@
--- Routines of the libraries inside PyTorch and numpy, called by LuaJIT's FFI without the way through Python. Where the
--- library does not export them (macOS, ARM), what they compute goes through Python.
+-- Routines of the libraries inside PyTorch and NumPy, called through LuaJIT's FFI without going through Python. Where a
+-- library does not export them (macOS, ARM), Python computes instead.
 local ffi = require 'ffi'
 local shared = require 'th.python'
 local python = shared.functions
@@ -18,38 +18,38 @@ local function routine_of(namespace, name, declaration, real)
    return found and routine or nil
 end
 
-local loaded -- false: there is none
+local loaded -- false: not available
 
--- The routine of a name; nil where there is none. declaration: what it takes and gives, with %s for its name, which
--- scripts may declare, too, and REAL for the C type of the elements.
+-- Returns the routine of that name; nil if there is none. declaration: its C declaration with %s for the name, because
+-- scripts may declare it, too, and REAL for the elements' C type.
 function library.routine(name, declaration, real)
    if loaded == nil then loaded = open(python.blas_library()) end
    return routine_of(loaded, name, declaration, real)
 end
 
--- Numpy's routine for products, where that library is the faster one on this processor; nil elsewhere. name: BLAS's. It
--- computes with one thread.
+-- Returns NumPy's routine for matrix products where that library is the faster one on this processor, nil elsewhere.
+-- name: its BLAS name. It computes with one thread.
 function library.product(name, declaration, real)
    local path, prefix = python.product_library()
    return routine_of(open(path), prefix .. name .. '_64_', declaration, real)
 end
 
--- Loading the library takes as long as much work in LuaJIT: work that is in place without it is first done there.
--- (Steps as long as a multiplication; a call counts for itself.)
+-- Loading the library takes as long as this much work in LuaJIT, so work that LuaJIT can do is first done there. The
+-- unit is one multiplication; a call counts as OF_CALL.
 local WORTH_LOADING, OF_CALL = 2 ^ 25, 64
 local spent = 0
 
--- Whether the library is worth loading for so much more work, or is loaded already. That depends on what came before:
--- it is only for what has the same bits in LuaJIT.
+-- Whether the library is loaded already, or worth loading for this much more work. The answer depends on earlier calls,
+-- so it may only be used where LuaJIT computes the same bits.
 function library.is_worth(work)
    if loaded or shared.pytorch then return true end
    spent = spent + work + OF_CALL
    return spent > WORTH_LOADING
 end
 
--- Loading PyTorch takes as long as a thousand million steps of a loop. As long as it is not loaded, work that would go
--- there is done in LuaJIT, up to half as many: whether so many more are among them. (For what has the same bits in
--- both, as above.)
+-- Loading PyTorch takes as long as 2^30 steps of a loop. Until it is loaded, LuaJIT takes over work meant for PyTorch,
+-- up to half that amount in total. This function returns whether `steps` more are within that budget. (As above, only
+-- where both compute the same bits.)
 local MOST_INSTEAD = 2 ^ 29
 local instead = 0
 function library.saves_pytorch(steps)
@@ -58,10 +58,10 @@ function library.saves_pytorch(steps)
    return true
 end
 
--- How many threads the routines are limited to in this thread: as many as the script has asked for, which PyTorch, once
--- it is loaded, sees to itself (nil).
+-- The number of threads to which this thread's routines are limited: as many as the script asked for. nil once PyTorch
+-- is loaded, which then applies the limit itself.
 local limit
-local set_threads -- the routine that limits them; false: there is none
+local set_threads -- the routine that limits them; false: not available
 
 local function set_limit(wanted)
    if set_threads == nil then set_threads = library.routine('MKL_Set_Num_Threads_Local', 'int %s(int n)') or false end
@@ -71,18 +71,18 @@ local function set_limit(wanted)
    return true
 end
 
--- Whether routines compute with as many threads as the script has asked for.
+-- Makes the routines use as many threads as the script asked for. Returns whether that is possible.
 function library.counts_threads()
    local wanted = not shared.pytorch and shared.threads or nil
    return wanted == limit or set_limit(wanted)
 end
 
--- Called when the script asks for another number.
+-- Called when the script asks for another number of threads.
 function library.forget_threads()
    if limit then set_limit(nil) end
 end
 
--- Whether one thread is all that the script has.
+-- Whether the script is limited to one thread.
 function library.computes_alone()
    if shared.threads and not shared.pytorch then return shared.threads == 1 end
    return python.computes_alone()

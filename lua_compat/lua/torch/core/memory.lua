@@ -1,27 +1,34 @@
--- Records of tensors and storages, and the memory they stand for. What becomes of it when they are gone:
--- collection.lua.
+-- Records of tensors and storages, and the memory that they describe. core/collection.lua releases it when they are
+-- dead.
 --
--- A tensor or storage is a userdata; records[userdata] says what it is, and the userdata's environment table keeps that
--- alive: what is dead goes in one cycle of the collector. No userdata has a finaliser. A tensor's record:
---   T     its type (torch/types.lua)
+-- A tensor or storage is a userdata; records[userdata] describes it. The record is kept alive by being the userdata's
+-- environment table, so both are collected in the same cycle. No userdata has a finaliser. The record of a tensor:
+--   T     its type (core/types.lua)
 --   S     the record of its storage, shared by all its views: when memory moves, S.p is the one place that changes
 --   off   offset of its first element, from 0
 --   nd    dimensions; size and stride of dimension d (from 1) are at [2*d-1] and [2*d]
--- [0]   what stands for the same view elsewhere, made when that is first wanted: a table, or false while there is none:
+--   [0]   what represents the same view outside Lua, created on first use: false, or a table:
 --     [0]   its handle in Python, or false; dropped when the view changes
---     era   that of the storage when the handle was made
---     c     its C structure (torch/cdata.lua)
---     slot  of the handle (torch/core/collection.lua)
--- or [0] is TEMPORARY: the record is one function's, without userdata; its handles are released with the next
--- allocation. A storage's record: T, p (pointer to the first element), n (elements), [0] (handle in Python, made when
--- one is first wanted; false without), blocks (the list that its memory goes back to; nil for memory of PyTorch's),
--- capacity (nil: that of the list's blocks), base (elements before p[0] in Python's storage, of a storage that views
--- another; nil: none), era (how often it has got other memory that Python sees as another storage; nil: never), fixed
--- (it cannot grow: it is a file's memory, or, shared, that of another Lua state, too), ud (its userdata, made when a
--- script asks for it), c and slot.
+--     era   the storage's era when the handle was made
+--     c     its C structure (tensor/cdata.lua)
+--     slot  the slot of the handle (core/collection.lua)
+--   or [0] is TEMPORARY: the record belongs to one function and has no userdata; its handles are released with the next
+--         allocation
+-- The record of a storage:
+--   T         its type
+--   p         pointer to the first element
+--   n         number of elements
+--   [0]       handle in Python, created on first use, or false
+--   blocks    the list that its memory returns to; `piece` for a piece of its own; nil for PyTorch's memory
+--   capacity  elements that it has room for; nil: as many as the blocks of the list
+--   base      elements before p[0] in Python's storage, if this one views another; nil: none
+--   era       how often it has moved to memory that is another storage in Python; nil: never
+--   fixed     it cannot grow, because its memory is a file's or (shared) also another Lua state's
+--   ud        its userdata, created when a script asks for it
+--   c, slot   as above
 --
--- A new tensor's two tables have as few fields as they can: four, which LuaJIT gives half the room of five. The
--- collector goes through them, and what has other fields than others is compiled anew.
+-- A new tensor's two tables have four fields, because LuaJIT gives five fields twice the room, and the collector has to
+-- traverse it. All records have the same fields, because a table of another shape causes recompilation.
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local errors = require 'torch.core.errors'
@@ -47,19 +54,19 @@ memory.capacity = capacity_of
 
 local TEMPORARY = true
 
--- S.blocks of a storage whose memory is a piece of its own. Until PyTorch is loaded, that of large ones is; such a
--- piece is not used again. (PyTorch's memory is better then: kernels can resize it.)
+-- The value of S.blocks for a storage whose memory is a separate piece. Until PyTorch is loaded, large storages use
+-- pieces, which are not reused. Afterwards they use PyTorch's memory, which kernels can resize.
 local piece = {}
 
--- Whether a storage's memory is a block, which stays when the storage goes.
+-- Whether a storage's memory is a block, which remains allocated when the storage is dead.
 local function in_block(S) return S.blocks and S.blocks ~= piece end
 
--- Called when the memory or the handle of a storage that is in no block has changed.
+-- Called when a storage that is not in a block gets other memory or another handle.
 local function watch_storage(S)
    watch(S, S[0], S.parent and 0 or capacity_of(S) * S.T.size, S.blocks and address_of(S.p))
 end
 
--- The metatables of the userdata; torch/tensor.lua and storage.lua make classes of them.
+-- The metatables of the userdata; tensor/tensor.lua and tensor/storage.lua make classes of them.
 local function prototype()
    local proto = newproxy(true)
    return proto, debug.getmetatable(proto)
@@ -88,7 +95,7 @@ local function push_storage(T, S)
    return ud
 end
 
--- The handle of a storage that has memory.
+-- The Python handle of a storage that has memory.
 local function storage_handle(S)
    local h = S[0]
    if h then return h end
@@ -106,8 +113,8 @@ local function storage_handle(S)
    return h
 end
 
--- Memory for n elements that are not few, whoever owns it: S.blocks (nil: PyTorch's), a handle or
--- false, its address. A kernel can only resize PyTorch's.
+-- Requests memory for n elements that do not fit into a block. Returns S.blocks (nil: PyTorch's memory), a handle or
+-- false, and the address. for_kernel: a kernel must be able to resize it, so it has to be PyTorch's.
 local function request(T, n, for_kernel)
    if not (shared.pytorch or not T.here or for_kernel) then return piece, false, python.slab(n * T.size) end
    local view, handle, address = python.new(T.code, n)
@@ -115,7 +122,7 @@ local function request(T, n, for_kernel)
    return nil, handle, address
 end
 
--- The record of a storage of n elements.
+-- The record of a new storage of n elements.
 local function storage_record(T, n)
    check_whole(n, 0, 'size of a storage')
    if n > 0 and few_bytes(T, n) then return block_storage(T, n) end
@@ -130,19 +137,19 @@ local function storage_record(T, n)
    return S
 end
 
--- A storage of n elements, for a script: its userdata and its record.
+-- A new storage of n elements for a script: its userdata and its record.
 function memory.new_storage(T, n)
    local S = storage_record(T, n)
    return push_storage(T, S), S
 end
 
--- The userdata of a tensor's storage, for a script; nil without a storage.
+-- The userdata of a tensor's storage, for a script; nil if it has none.
 function memory.storage_of(r)
    local S = r.S
    return S and (S.ud or push_storage(S.T, S))
 end
 
--- A storage on the elements [offset, offset + n) of another, from 0.
+-- A storage that views the elements [offset, offset + n) of another; the offset counts from 0.
 function memory.view_storage(parent, offset, n)
    local T = parent.T
    check_whole(offset, 0, 'offset in a storage')
@@ -157,9 +164,9 @@ function memory.view_storage(parent, offset, n)
    return push_storage(T, S), S
 end
 
--- A file as a storage; removed: the file goes with the storage.
+-- Maps a file as a storage. removed: the file is deleted when the storage is dead.
 function memory.map_storage(T, filename, shared, n, removed)
-   make_room(0) -- how much the file has is not known yet
+   make_room(0) -- the size of the file is not known yet
    local handle, address, count = python.storage_map(T.code, filename, shared, n)
    local S = { [0] = handle, T = T, n = count, capacity = count, fixed = true }
    S.p = cast(T.pointer, address)
@@ -168,7 +175,7 @@ function memory.map_storage(T, filename, shared, n, removed)
    return push_storage(T, S), S
 end
 
--- Gives a storage without memory the memory of another Lua state's storage.
+-- Lets a storage without memory use the memory of another Lua state's storage.
 function memory.adopt(S, handle, address, base, n)
    make_room(n * S.T.size)
    S[0], S.base, S.n, S.capacity, S.blocks = handle, base, n, n, nil
@@ -177,11 +184,11 @@ function memory.adopt(S, handle, address, base, n)
    watch_storage(S)
 end
 
--- Called when a record that has a C structure (torch/cdata.lua) has changed.
+-- Called when a record that has a C structure (tensor/cdata.lua) changes.
 local tensor_changed, storage_changed
 function memory.on_change(tensor, storage) tensor_changed, storage_changed = tensor, storage end
 
--- The views of a storage whose memory has moved.
+-- Updates the views of a storage whose memory has moved.
 local function follow(S)
    for view in pairs(S.views) do
       view.p = S.p + view.offset
@@ -190,7 +197,7 @@ local function follow(S)
    end
 end
 
--- The memory of a storage now lies at p and holds `capacity` elements.
+-- Notes that the memory of a storage is now at p and has room for `capacity` elements.
 local function moved(S, p, capacity)
    S.p, S.capacity = p, capacity
    if not in_block(S) then watch_storage(S) elseif S.slot then watch(S, nil, 0) end
@@ -198,13 +205,13 @@ local function moved(S, p, capacity)
    if S.views then follow(S) end
 end
 
--- The same for memory of PyTorch's, from its first element.
+-- The same for PyTorch's memory, which starts at `address` and has room for `count` elements.
 local function moved_in_python(S, address, count)
    local base = S.base or 0
    moved(S, cast(S.T.pointer, address) + base, count - base)
 end
 
--- What Python holds for a storage and its views no longer is their memory.
+-- Drops Python's handles of a storage and its views, which no longer describe their memory.
 local function forget(S)
    S.era = (S.era or 0) + 1
    if S.views then
@@ -215,14 +222,15 @@ local function forget(S)
    end
 end
 
--- Gives a storage on a block or piece room for n elements, contents kept, in a larger block or, where there is none or
--- one must not be, in memory that Python requests and can resize. (A block is free again when the storage is gone.)
+-- Moves a storage out of its block or piece, so that it has room for n elements; the contents are kept. The new memory
+-- is a larger block or, if n elements do not fit into one or for_python is given, memory that Python requests. (The old
+-- block becomes free when the storage is dead.)
 local function leave_block(S, n, for_python)
    local T, from, old, held = S.T, S.p, capacity_of(S), S.blocks == piece and S[0]
    local in_piece = S.blocks == piece
    local p, address
    local capacity = n
-   S.capacity = old -- that of the list's blocks no longer
+   S.capacity = old -- the list no longer says it
    if few_bytes(T, n) and not for_python then
       p, capacity = blocks.give(S, n)
    else
@@ -262,8 +270,8 @@ function memory.resize_storage(S, n)
    if S.c then storage_changed(S) end
 end
 
--- Tensors. The record of one without elements; with push_tensor it becomes a tensor.
--- (What will be filled in is in the table from the start: adding a field makes it anew.)
+-- The record of a tensor without elements; push_tensor makes a tensor of it. It has all its fields from the start,
+-- because adding one later would reallocate the table.
 local function empty_record(T, temporary) return { [0] = temporary, 0, 0, 0, 0, T = T, S = nil, off = 0, nd = 0 } end
 
 function memory.temporary(T) return empty_record(T, TEMPORARY) end
@@ -274,7 +282,7 @@ function memory.new_tensor(T)
    return push_tensor(T, r), r
 end
 
--- A copy of a tensor's record: one more view of the same elements, for push_tensor.
+-- A copy of a tensor's record: another view of the same elements, for push_tensor.
 local function copy_view(r)
    if r.nd <= 2 then
       return { [0] = false, r[1], r[2], r[3], r[4], T = r.T, S = r.S, off = r.off, nd = r.nd }
@@ -285,7 +293,7 @@ local function copy_view(r)
 end
 memory.copy_view = copy_view
 
--- The same for use within one function; a copy that has been made is then for that.
+-- Marks a copied record as temporary, for use within one function.
 local function make_temporary(v)
    v[0] = TEMPORARY
    return v
@@ -293,17 +301,17 @@ end
 function memory.temporary_view(r) return make_temporary(copy_view(r)) end
 memory.make_temporary = make_temporary
 
--- Whether a record, or nil, is that of a storage of type T.
+-- Whether S, which may be nil, is the record of a storage of type T.
 function memory.is_storage(S, T) return S ~= nil and S.nd == nil and S.T == T end
 
--- A number for the class of what a record stands for.
+-- The number of a record's class.
 function memory.tag(record)
    local T = record.T
    if record.nd then return T.tensor_tag end
    return T and T.storage_tag or record.tag
 end
 
--- What stands for a tensor elsewhere.
+-- The table of what represents a tensor outside Lua, created on first use.
 local function outside(r)
    local x = r[0]
    if x then return x end
@@ -313,26 +321,26 @@ local function outside(r)
 end
 memory.outside = outside
 
--- Keeps a handle as that of a tensor.
+-- Stores the Python handle of a tensor.
 local function hold(r, h)
    local x = outside(r)
    x[0], x.era = h, r.S and r.S.era
    watch(x, h, 0)
 end
 
--- A tensor's view changes: its handle no longer shows it.
+-- Drops the Python handle of a tensor whose view changes.
 local function drop_handle(r)
    local x = r[0]
    if x and x ~= TEMPORARY then drop(x) end
 end
 
--- A tensor's view has changed.
+-- Updates the C structure of a tensor whose view has changed.
 local function view_changed(r)
    local x = r[0]
    if x and x ~= TEMPORARY and x.c then tensor_changed(r) end
 end
 
--- Fresh memory for a record without a storage: one call makes both storage and Python view.
+-- Allocates memory for a record without a storage: one call to Python makes both the storage and the view.
 local function allocate(r, nd, sizes, count)
    local T = r.T
    if few_bytes(T, count) or T.here and not shared.pytorch then
@@ -350,8 +358,8 @@ local function allocate(r, nd, sizes, count)
    if r[0] == TEMPORARY then note_dead(view) else hold(r, view) end
 end
 
--- The sizes of a tensor in one place: whole numbers, and elements that can be counted. Returns the element after the
--- last one, from the tensor's first, and whether the elements lie one after the other.
+-- Checks the sizes of a tensor: whole numbers, and a countable number of elements. Returns the index, from the tensor's
+-- first element, of the element after its last, and whether the elements are contiguous.
 local function extent(nd, sizes, strides)
    local last, contiguous, count, dense = 1, 1, 1, true
    for d = nd, 1, -1 do
@@ -381,8 +389,8 @@ local function lay_out(r, nd, sizes, strides)
    r.nd = nd
 end
 
--- Resizing to a contiguous vector (columns 1) or matrix, as below but without loops: LuaJIT does not compile a loop
--- over dimensions as a part of what calls it. False, with nothing done, for sizes of 0.
+-- Resizes to a contiguous vector (columns 1) or matrix, as memory.resize does but without a loop over the dimensions:
+-- LuaJIT does not inline loops into a caller's trace. Returns false, with nothing done, for sizes of 0.
 local function resize_plain(r, nd, rows, columns)
    if not (rows > 0 and columns > 0) then return false end
    if r.nd == nd and r[1] == rows and (nd == 1 or r[3] == columns) then return true end
@@ -415,8 +423,8 @@ local function resize_plain(r, nd, rows, columns)
 end
 memory.resize_plain = resize_plain
 
--- sizes[1..nd], strides[1..nd] or nil (contiguous; so is each negative stride). Memory grows where needed; where it
--- cannot, the tensor stays as it was.
+-- Resizes to sizes[1..nd] and strides[1..nd] (nil: contiguous; a negative stride means the contiguous one). Memory
+-- grows where necessary; if it cannot, the tensor is unchanged.
 function memory.resize(r, nd, sizes, strides)
    if (nd == 2 or nd == 1) and not strides and resize_plain(r, nd, sizes[1], nd == 2 and sizes[2] or 1) then return end
    local kept = 0
@@ -464,19 +472,19 @@ function memory.resize_as(r, source)
    memory.resize(r, nd, sizes)
 end
 
--- Points r at a storage (its record, or nil).
+-- Lets r view a storage (its record, or nil).
 function memory.set_storage(r, S, off, nd, sizes, strides)
    if S and S.T ~= r.T then error(('%s expected'):format(r.T.storage), 0) end
    if type(off) == 'number' and off < 0 then error('Tensor: invalid storage offset', 0) end
    check_whole(off, 0, 'Tensor: storage offset')
    drop_handle(r)
    r.S, r.off = S, off
-   r.nd = 0 -- so that resize checks the storage's size in any case
+   r.nd = 0 -- makes resize check the storage's size in any case
    memory.resize(r, nd, sizes, strides)
    if nd == 0 then view_changed(r) end
 end
 
--- The handle of a tensor's view in Python.
+-- The Python handle of a tensor's view.
 local function handle(r)
    local x, nd, S = r[0], r.nd, r.S
    local h = x and x ~= TEMPORARY and x[0]
@@ -520,9 +528,9 @@ function memory.pointer(S, offset)
    return device_pointers.new(S.T, tonumber(cast('intptr_t', pointer)))
 end
 
--- Makes a storage ready for use by other Lua states, too: its memory stays where it is until the last of them drops it.
--- Returns what stands for it in Python: handle, elements before the first, elements. A block would never come back: its
--- elements move, unless a script has their address.
+-- Prepares a storage for use by other Lua states: its memory stays in place until the last of them drops it. Returns
+-- its Python handle, the number of elements before its first, and its number of elements. A block, which would never be
+-- reused, is left first, unless a script has a pointer into it.
 function memory.pin(S)
    local top = root(S)
    if in_block(top) and not top.pointed then leave_block(top, capacity_of(top), true) end
@@ -532,7 +540,7 @@ function memory.pin(S)
       if in_block(pinned) then
          blocks.give_away(pinned)
       elseif pinned.blocks then
-         python.release_slab(address_of(pinned.p)) -- the handle holds it, too
+         python.release_slab(address_of(pinned.p)) -- the handle keeps it alive
       end
       pinned.fixed, pinned.shared, pinned.blocks = true, true, nil
       watch_storage(pinned)
@@ -541,25 +549,26 @@ function memory.pin(S)
    return h, S.base or 0, S.n
 end
 
--- The same for a kernel that may resize the tensor: that takes memory which Python requested.
+-- The Python handle of a tensor that a kernel may resize; its memory must be PyTorch's.
 function memory.resizable_handle(r)
    local S = r.S and root(r.S)
    if S and S.blocks then leave_block(S, capacity_of(S), true) end
    return handle(r)
 end
 
--- The handle of all elements of a storage as a vector, for one call.
+-- A Python handle of all elements of a storage, as a vector, for one call.
 function memory.storage_handle(S)
    local h = S.n > 0 and python.view(storage_handle(S), S.base or 0, S.n, 1) or python.empty(S.T.code)
    note_dead(h)
    return h
 end
 
--- A kernel resized the tensor: takes over its new layout, in the form that lua_compat/runtime/bridge.py passes it.
--- Gives whether it lies within its memory, which may have moved in any case; without elements if not.
+-- Takes over the layout of a tensor that a kernel has resized, in the form in which lua_compat/runtime/bridge.py passes
+-- it. Its memory may have moved. Returns whether the tensor lies within its memory; if not, it has no elements
+-- afterwards.
 function memory.relaid(r, nd, address, count, ...)
    r.nd = nd
-   local last = r.off + 1 -- elements the storage must have
+   local last = r.off + 1 -- the number of elements that the storage must have
    for d = 1, nd do
       local size, stride = select(d, ...), (select(nd + d, ...))
       r[2 * d - 1], r[2 * d] = size, stride
@@ -583,8 +592,8 @@ function memory.relaid(r, nd, address, count, ...)
    return not is_outside
 end
 
--- A pointer to a tensor's first element. (A sum is a new pointer, which LuaJIT makes before each loop and the collector
--- goes through.)
+-- A pointer to a tensor's first element. (For offset 0 it avoids the addition, which would allocate a new pointer for
+-- the collector to traverse.)
 function memory.first_element(r)
    local off = r.off
    if off == 0 then return r.S.p end
@@ -600,12 +609,12 @@ function memory.count(r) -- elements
    n = n * r[3] * r[5]
    if nd == 3 then return n end
    n = n * r[7]
-   if nd == 4 then return n end -- so far without a loop, which would end a trace
+   if nd == 4 then return n end -- up to here without a loop, which would end a trace
    for d = 9, 2 * nd - 1, 2 do n = n * r[d] end
    return n
 end
 
--- Whether the first three dimensions of a tensor lie in one piece, where their steps are multiples of z.
+-- Whether the first three dimensions of a tensor are contiguous, in units of z elements.
 local function in_three(r, z)
    if r[5] ~= 1 and r[6] ~= z then return false end
    z = z * r[5]

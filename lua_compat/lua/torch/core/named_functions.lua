@@ -1,21 +1,21 @@
--- Functions of our packages in files. What they refer to is ours and means nothing to Torch7, so one is written as a
--- function that looks its name up in the package when it is called, and Torch7 and th both find their own.
+-- Functions of our packages in saved files. Their upvalues are internal and mean nothing to Torch7. So such a function
+-- is written as one that looks up its name in the package when called; Torch7 and th each find their own.
 local class = require 'torch.core.class'
 
 local getinfo, next, type, rawequal, loadstring = debug.getinfo, next, type, rawequal, loadstring
 
 local FOLDER = getinfo(1, 'S').source:match('^(.*/)torch/core/named_functions%.lua$')
 
--- Folders and files of ours with functions that are C in Torch7, which no file can hold.
+-- Our files with functions that are C in Torch7, where no file can contain them.
 local STANDS_FOR_C = { ['th/'] = true, ['dialect/'] = true, ['torch/tensor/overloads.lua'] = true }
 
 local function place_of(f)
    local source = getinfo(f, 'S').source
    if FOLDER and source:sub(1, #FOLDER) == FOLDER then return source:sub(#FOLDER + 1) end
-   return source:match('^@(th/boot%.lua)$') -- which is not loaded from its file
+   return source:match('^@(th/boot%.lua)$') -- boot.lua is loaded from text, not from its file
 end
 
--- The first name, by the alphabet, of a value in a table.
+-- The alphabetically first key of a value in a table.
 local function key_of(value, t)
    local first
    for key, found in next, t do
@@ -24,7 +24,7 @@ local function key_of(value, t)
    return first
 end
 
--- The names that lead from a package's table to a function in it, or in its classes.
+-- The names that lead from a package's table to a function in it or in its classes.
 local function names_of(f, package_name, t)
    local name = key_of(f, t)
    if name then return { name } end
@@ -43,13 +43,14 @@ return found%s(...)
 
 local named_functions = {}
 
--- Whether a function of ours stands for one that Torch7 has in C.
+-- Whether one of our functions replaces one that is C in Torch7.
 function named_functions.is_of_c(f)
    local place = place_of(f)
    return place and (STANDS_FOR_C[place] or STANDS_FOR_C[place:match('^[^/]*/')]) or false
 end
 
--- What to write for a function: one that finds it by its name, or itself where it is not ours or has none.
+-- What to write in place of a function: one that looks it up by name, or the function itself if it is not ours or has
+-- no name.
 function named_functions.written(f)
    local package_name = (place_of(f) or ''):match('^([^/]+)/')
    local t = package_name and (package.loaded[package_name] or _G[package_name])

@@ -1,5 +1,5 @@
--- Whether tensors lie apart in memory. A storage may view another, or be another Lua state's, too: two records of
--- storages may stand for the same memory.
+-- Whether tensors share memory. A storage may view another one, or belong to another Lua state as well, so two storage
+-- records may describe the same memory.
 local memory = require 'torch.core.memory'
 local address_of = require('torch.core.blocks').address_of
 
@@ -15,7 +15,7 @@ local function last_offset(r)
 end
 apart.last_offset = last_offset
 
--- Whether two storages, either of which may be nil, have memory in common.
+-- Whether two storages, either of which may be nil, share memory.
 local function share(S, other)
    if S == other then return S ~= nil end
    if not (S and other) or not (S.parent or other.parent or S.fixed and other.fixed) then return false end
@@ -25,13 +25,13 @@ local function share(S, other)
       and first_of_other < first + memory.capacity(S) * S.T.size
 end
 
--- The addresses of a tensor's first element and behind its last.
+-- The addresses of a tensor's first element and of the one after its last.
 local function addresses(r)
    local first = address_of(r.S.p)
    return first + r.off * r.T.size, first + (last_offset(r) + 1) * r.T.size
 end
 
--- Whether the parts of memory that they reach over meet. Both have elements.
+-- Whether the memory ranges of two tensors intersect. Both have elements.
 local function meet(r, t)
    if r.S == t.S then return last_offset(r) >= t.off and last_offset(t) >= r.off end
    if not share(r.S, t.S) then return false end
@@ -41,7 +41,7 @@ local function meet(r, t)
 end
 apart.meet = meet
 
--- Whether two matrices are different columns of a larger one: as LSTMs keep their gates side by side.
+-- Whether two matrices are different columns of a larger one, as an LSTM's gates are.
 local function side_by_side(r, t)
    local step = r[2]
    if r.nd ~= 2 or t.nd ~= 2 or t[2] ~= step or step < 1 or r[4] < 1 or t[4] < 1 then return false end
@@ -50,7 +50,7 @@ local function side_by_side(r, t)
    return last < step and other_last < step and (last < other or other_last < first)
 end
 
--- Whether they have the same elements in the same places.
+-- Whether two tensors have the same elements in the same positions.
 local function same_view(r, t)
    if r.off ~= t.off or r.nd ~= t.nd then return false end
    for d = 1, 2 * r.nd do
@@ -59,15 +59,15 @@ local function same_view(r, t)
    return true
 end
 
--- Whether writing the elements of r in some order may change elements of t that are still to be read: they lie in the
--- same part of memory, and not each in the place of the other. Both have elements.
+-- Whether writing the elements of r in some order may change elements of t before they are read: their ranges intersect
+-- and they are not the same view. Both have elements.
 function apart.may_overlap(r, t)
    if r == t or not meet(r, t) then return false end
    if r.S ~= t.S then return true end
    return not (side_by_side(r, t) or same_view(r, t) or r.off == t.off and is_contiguous(r) and is_contiguous(t))
 end
 
--- Whether r's storage has no memory in common with those of the others, of which some may be nil.
+-- Whether r's storage shares no memory with the storages of the others, which may be nil.
 function apart.is_apart(r, a, b, c)
    local S = r.S
    return not S or not (a and share(S, a.S) or b and share(S, b.S) or c and share(S, c.S))

@@ -1,10 +1,11 @@
--- Rooms: memory for what is computed on the way. A room stays for the next call.
+-- Scratch buffers for intermediate results. Each is kept for the next call.
 local ffi = require 'ffi'
 
 local cast = ffi.cast
-local ALIGNMENT = 64 -- bytes: a line of the processor's cache
+local ALIGNMENT = 64 -- bytes: a cache line
 
--- A function(name, bytes) that gives a pointer to so many bytes, by name; the rooms are its own.
+-- Returns a function(name, bytes) that returns a pointer to a buffer of at least that many bytes. Buffers are found by
+-- name and belong to that function.
 return function()
    local kept = {}
    return function(name, bytes)

@@ -1,6 +1,6 @@
--- What the kernels that Lua computes itself take: a letter for each argument, as lua_compat/runtime/bridge.py has them
--- from the annotations of Python's kernels (of the others it is asked, which loads PyTorch). nn adds what follows from
--- the declarations of its layers (nn/shared/declared.lua).
+-- The signatures of the kernels that Lua computes itself: a letter for each argument, derived from the annotations of
+-- Python's kernels as in lua_compat/runtime/bridge.py. They are listed here because asking Python, as for the other
+-- kernels, loads PyTorch. nn adds those that follow from the declarations of its layers (nn/shared/declared.lua).
 return {
    batch_normalization = 'otttttttbdd',
    batch_normalization_gradients = 'ttttttttttbdd',

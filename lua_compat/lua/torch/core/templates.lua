@@ -1,16 +1,16 @@
--- Functions of ours that are written out as Lua text for each signature, type or relation, because that is fast; the
--- texts' language is explained in docs/templates.md. Most are made when they are first called: there are thousands. In
--- the sandbox all of them are made before the script's first line, and nothing of ours is compiled after it.
+-- Functions that are generated as Lua text for each signature, type or comparison, because that is fast.
+-- docs/templates.md explains the template language. There are thousands of them, so most are compiled on first use. In
+-- the sandbox all are compiled before the script's first line, and none after it.
 local ffi = require 'ffi'
 
 local error, assert, ipairs, pairs, type, tostring, tonumber = error, assert, ipairs, pairs, type, tostring, tonumber
 local concat, unpack = table.concat, unpack
--- The sandbox gives scripts another load, whose functions have the script's globals: this is not for our own text.
+-- Captured here, because the sandbox gives scripts another `load`, whose functions see the script's globals.
 local load, setmetatable = load, setmetatable
 
 local templates = {}
 
--- What every text may call by its name.
+-- What each template may call by name.
 local functions = { tonumber = tonumber, type = type, select = select, error = error, cast = ffi.cast, copy = ffi.copy }
 for _, name in ipairs{ 'tobit', 'band', 'bor', 'bxor', 'bnot', 'lshift', 'rshift', 'arshift' } do
    functions[name] = bit[name]
@@ -23,14 +23,14 @@ templates.functions = functions
 
 local waiting, all_made = {}, false
 
--- The globals of all texts.
+-- The globals of all templates: none.
 local no_globals = setmetatable({}, { __index = function(_, name)
    error(('a template uses %s, which it is not given'):format(name), 2)
 end })
 
 local function fail(name, problem, ...) error(('template %s: ' .. problem):format(name, ...), 0) end
 
--- A table that keeps what `find` finds for each text until everything is made: most texts have their lines in common.
+-- A table that caches the result of `find` for each text until everything is compiled: most templates share lines.
 local tables = {}
 local function kept(find)
    local found = setmetatable({}, { __index = function(self, text)
@@ -41,7 +41,7 @@ local function kept(find)
    return found
 end
 
--- The arguments in a list in brackets.
+-- Splits a parenthesised argument list.
 local arguments_in = kept(function(list)
    local arguments, depth, from = {}, 0, 2
    for at, c in list:sub(2, -2):gmatch '()([,()%[%]{}])' do
@@ -70,7 +70,7 @@ local words_in = kept(function(line)
    return words
 end)
 
--- A text so many times, with @ for the number: by what stands between, how often and the text.
+-- The text to repeat, with @ for the number, by separator: a table of repetition counts and texts.
 local repetitions = kept(function(between)
    return kept(function(times)
       return kept(function(text)
@@ -81,7 +81,7 @@ local repetitions = kept(function(between)
    end)
 end)
 
--- What a text consists of: pieces as they are, and holes with what stands behind them in brackets.
+-- Splits a text into literal pieces and holes, each with the parenthesised list that follows it.
 local pieces_in = kept(function(text)
    local pieces, from, at, last, hole = {}, 1, text:find '%$([%a_][%w_]*)'
    while at do
@@ -112,7 +112,7 @@ local function repeated(name, list, block, values, used)
    return repetitions[between and (' %s '):format(between) or ', '][n][block]
 end
 
--- What a hole stands for.
+-- The text that replaces a hole.
 local function filled(name, hole, list, values, used)
    local value = values[hole]
    if value == nil then fail(name, '$%s is not given', hole) end
@@ -123,7 +123,7 @@ local function filled(name, hole, list, values, used)
       used[hole] = known
       return known
    end
-   -- $1 alone is the whole list
+   -- if only $1 occurs, it is the whole list
    local arguments = value:find '%$[2-9]' and arguments_in[list] or { list:match '^%(%s*(.-)%s*%)$' }
    value = value:gsub('%$(%d)', function(k)
       return arguments[tonumber(k)] or fail(name, '$%s has no argument %s', hole, k)
@@ -132,7 +132,7 @@ local function filled(name, hole, list, values, used)
    return expanded(name, value, values, used)
 end
 
--- A text with what its holes stand for; used[hole]: becomes that, or true.
+-- Replaces all holes of a text; used[hole] is set to the replacement, or to true.
 function expanded(name, text, values, used)
    if not text:find('$', 1, true) then return text end
    local parts = {}
@@ -147,8 +147,8 @@ function expanded(name, text, values, used)
    return concat(parts)
 end
 
--- What the text gives that is called `name` in errors and tracebacks, with `values` for its holes and for the names in
--- it: most give a function. also: values that it need not use, if any.
+-- Compiles a template and returns what it evaluates to, usually a function. name: for error messages and tracebacks;
+-- values: what its holes and free names stand for, all of which it must use; also: further values, which it may use.
 function templates.compile(name, text, values, also)
    if also then values = setmetatable(values, { __index = also }) end
    if all_made then error(('%s was not made in time: it is not available in the sandbox'):format(name), 0) end
@@ -179,13 +179,13 @@ function templates.compile(name, text, values, also)
    return assert(load(source, '=' .. name, nil, no_globals))(unpack(given, 1, #names))
 end
 
--- Whether a text has a hole.
+-- Whether a text has the given hole.
 function templates.has(text, hole) return text:find('%$' .. hole .. '%f[^%w_]') ~= nil end
 
--- make: makes what would otherwise be made on first use; it may be called when that has happened.
+-- Registers `make`, which compiles what would otherwise be compiled on first use; it may also be called after that.
 function templates.on_first_use(make) waiting[#waiting + 1] = make end
 
--- A function of a key that gives what `make` makes of it, which is kept. keys: a list of all there are.
+-- A function of a key that returns make(key) and caches it. keys: a list of all possible keys.
 function templates.for_each(keys, make)
    local made = {}
    local function of_key(key)
@@ -202,10 +202,10 @@ function templates.for_each(keys, make)
    return of_key
 end
 
--- Makes everything; from then on no text of ours is compiled.
+-- Compiles everything; after that no template is compiled.
 function templates.make_all()
    local k = 1
-   while waiting[k] do -- one may add others
+   while waiting[k] do -- each may register others
       waiting[k]()
       k = k + 1
    end

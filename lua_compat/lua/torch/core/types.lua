@@ -1,4 +1,4 @@
--- The element types of tensors and storages: one table each, and how their elements are read and written.
+-- The element types of tensors and storages: a table for each, and how their elements are read and written.
 local ffi = require 'ffi'
 local python = require('th.python').functions
 
@@ -6,8 +6,8 @@ local tonumber, floor, ceil = tonumber, math.floor, math.ceil
 
 local function read(p, i) return p[i] end
 
--- LuaJIT uses values from memory as they are, and may take a NaN with bits other than its own, as such or after
--- arithmetic, for a string, a table and so on. Uninitialized memory may hold anything.
+-- LuaJIT uses values from memory as they are. It may take a NaN whose bits are not those of its own NaN for a string, a
+-- table and so on, at once or after arithmetic. Uninitialised memory may contain any bits.
 local NAN = 0 / 0
 local band = bit.band
 local words = ffi.typeof('int32_t*')
@@ -22,7 +22,7 @@ local function read_double(p, i)
    return p[i]
 end
 
--- Gives such NaNs LuaJIT's bits, in memory; then p[first] to p[last] can be read as they are.
+-- Replaces such NaNs in memory by LuaJIT's; then p[first] to p[last] can be read safely.
 local function tidy_with(get)
    return function(p, first, last)
       for i = first, last do
@@ -36,8 +36,8 @@ local function write(p, i, v) p[i] = v end
 
 local function truncate(v) return v >= 0 and floor(v) or ceil(v) end
 
--- A number as C's cast to the element type makes it on Torch7's processors: what does not fit a register, or is no
--- number, becomes the least number of the register, which for small types is one of 32 bits.
+-- What C's cast of a number to the element type gives on Torch7's processors: NaN, and what does not fit into the
+-- register, becomes the register's smallest number. For small types the register has 32 bits.
 local function register(v, bits)
    local whole = truncate(v)
    if whole >= -2 ^ (bits - 1) and whole < 2 ^ (bits - 1) then return whole end
@@ -55,7 +55,7 @@ local cast = {
    Half = function(v) return v end,
 }
 
-local half_values -- float of each of the 65536 bit patterns, made when the first half is read
+local half_values -- the float of each of the 65536 bit patterns, made when the first half is read
 local function read_half(p, i)
    if not half_values then
       local values = ffi.new('float[65536]')
@@ -112,8 +112,8 @@ types.Float.get, types.Double.get = read_float, read_double
 types.Float.tidy, types.Double.tidy = tidy_with(read_float), tidy_with(read_double)
 
 -- CUDA's types, in a state that has CUDA. On a GPU, elements are read and written one at a time through Python, because
--- their pointers do not point to memory that Lua may touch. Where the CPU stands in, they are main memory like any
--- other.
+-- Lua cannot access the memory that their pointers refer to. Where the CPU stands in for a GPU, they are in main
+-- memory.
 local hosts = { 'Byte', 'Char', 'Short', 'Int', 'Long', 'Half', 'Float', 'Double' }
 local function add_device_types(here)
    for position, host_name in ipairs(hosts) do
@@ -142,13 +142,13 @@ if python.has_cuda() then
    types.count = 2 * #hosts
 end
 
--- What Lua can compute with where it lies: real numbers, or whole ones. (Halves are neither.)
+-- The types that Lua computes with where they are: real or whole numbers, but not halves.
 for code = 1, types.count do
    local T = types[code]
    T.real, T.whole = T.here and T.host.floating, T.here and T.integer
 end
 
--- Codes of those in main memory: of real numbers, and of all that are real or whole.
+-- Codes of the types in main memory: of real numbers, and of all real or whole numbers.
 types.codes_of_reals, types.codes_of_numbers = { types.Float.code, types.Double.code }, {}
 for code = 1, #hosts do
    if types[code].real or types[code].whole then types.codes_of_numbers[#types.codes_of_numbers + 1] = code end
@@ -164,7 +164,7 @@ function types.named(...)
    return list
 end
 
--- The type of that name, such as Long, that lies where tensors of type T lie.
+-- The type of that name, such as Long, in the same kind of memory as tensors of type T.
 function types.beside(T, name)
    if not T.device then return types[name] end
    return types[name == 'Float' and 'Cuda' or 'Cuda' .. name]

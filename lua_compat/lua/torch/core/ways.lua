@@ -1,14 +1,14 @@
--- Which way an operation is computed: the one convention of torch and nn.
+-- How an operation is computed: the one convention of torch and nn.
 --
--- LuaJIT computes what is small, BLAS some of what is larger, and PyTorch whatever they refuse. A function that
--- computes an operation gives something true where it has done so. Otherwise it says why not:
--- `return no 'rows that lie apart'`, or `return no('more than %d elements', MOST)`.
---    local by_blas = ways.of('dot', blas.dot, 'blas') -- ways of an operation of torch, in the order they are tried:
+-- LuaJIT computes small inputs, BLAS some larger ones, and PyTorch everything that they refuse. A way is a function
+-- that returns a true value if it has computed the operation. Otherwise it says why not: `return no 'rows that lie
+-- apart'`, or `return no('more than %d elements', MOST)`.
+--    local by_blas = ways.of('dot', blas.dot, 'blas') -- the ways of an operation of torch, in the order of trial:
 --    local by_luajit = ways.of('dot', add_up)         -- by_blas(a, b) or by_luajit(a, b) or python.dot(...)
 --    local sort = ways.alone('sort', ordering.sort)   -- the only way: it always computes
---    function ways.luajit.lookup_table(...) end       -- a kernel of nn: true and the kernel's result, if it has one
--- In most states ways.of gives f itself, ways.luajit is a table like any other, and `no` gives false: nothing is added
--- to a call. In a state that is watched (th --ways, th --way, Runtime(way=...)) calls and reasons are counted.
+--    function ways.luajit.lookup_table(...) end       -- a kernel of nn: returns true and the kernel's result, if any
+-- In most states ways.of returns f itself, ways.luajit is an ordinary table, and `no` returns false, so nothing is
+-- added to a call. In a watched state (th --ways, th --way, Runtime(way=...)) calls and reasons are counted.
 local shared = require 'th.python'
 
 local ways = { luajit = {} }
@@ -23,8 +23,8 @@ if not shared.watched then return ways end
 local rawset, setmetatable, error, ipairs, pairs, select = rawset, setmetatable, error, ipairs, pairs, select
 local sort, concat = table.sort, table.concat
 
-local asked         -- nil; or 'pytorch' or 'luajit', which here is whatever is faster than PyTorch
-local reason        -- the last that was given
+local asked         -- nil, 'pytorch' or 'luajit'; the latter includes BLAS
+local reason        -- the last one given
 local operations = {} -- by name: { name, way..., [way] = { calls = n, refusals = { [reason] = n } } }
 
 function ways.no(why, ...)
@@ -32,7 +32,7 @@ function ways.no(why, ...)
    return false
 end
 
--- Every way that computes from now on is this one, or, asked for 'luajit', an error that says why not. nil: any.
+-- Sets the only way allowed from now on (nil: any). If 'luajit' is asked for and refuses, an error says why.
 function ways.only(way) asked = way end
 
 local function note(operation, way, done, ...)
@@ -63,7 +63,7 @@ local function operation_of(name, way)
    return operation
 end
 
--- A way that is the only one: it computes also where PyTorch is asked for.
+-- A way that is the only one: it also computes where PyTorch is asked for.
 function ways.alone(name, f)
    local operation = operation_of(name, 'luajit')
    return function(...) return note(operation, 'luajit', f(...)) end
@@ -79,7 +79,7 @@ function ways.of(name, f, way)
    end
 end
 
--- Kernels that LuaJIT has no way for refuse.
+-- Kernels without a LuaJIT way refuse.
 setmetatable(ways.luajit, {
    __newindex = function(self, name, f) rawset(self, name, ways.of(name, f)) end,
    __index = function(self, name)
@@ -88,15 +88,15 @@ setmetatable(ways.luajit, {
    end,
 })
 
--- Forgets what was counted.
+-- Resets the counts.
 function ways.forget()
    for _, operation in pairs(operations) do
       for _, way in ipairs(operation) do operation[way] = { calls = 0, refused = 0, refusals = {} } end
    end
 end
 
--- What was counted: a list of { name, way, calls, reasons }, the most calls first. reasons: why not the ways before it,
--- { [reason] = how often }. PyTorch computes what the last of the others refuses.
+-- The counts: a list of { name, way, calls, reasons }, most calls first. reasons: why the ways before it refused, as {
+-- [reason] = count }. PyTorch computes what the last of the others refuses.
 function ways.counted()
    local rows = {}
    for name, operation in pairs(operations) do
@@ -118,7 +118,7 @@ function ways.counted()
    return rows
 end
 
--- The same as text, a line each.
+-- The counts as text, one line each.
 function ways.report()
    local lines = { ('%-40s %-8s %9s  %s'):format('operation', 'way', 'calls', 'why not a faster one') }
    for _, row in ipairs(ways.counted()) do
