@@ -1,7 +1,7 @@
 -- torch.CmdLine: options and arguments of a script, its help and its log.
 local CmdLine = torch.class('torch.CmdLine')
 
--- Lua's own order of a table's keys differs from run to run; what is printed should not.
+-- Lua's order of a table's keys differs between runs; printed output should not.
 local function sorted_keys(values)
    local keys = {}
    for key in pairs(values) do keys[#keys + 1] = key end
@@ -65,7 +65,7 @@ function CmdLine:default()
    return values
 end
 
--- Both read from words[i] on into values, and return the number of words read.
+-- Both read from words[i] onwards into `values` and return the number of words read.
 function CmdLine:__readArgument__(values, words, i, number)
    local argument = self.arguments[number]
    if not argument then self:error('invalid argument: ' .. words[i]) end
@@ -117,8 +117,8 @@ function CmdLine:parse(words)
    return values
 end
 
--- A name for a run: prefix and the options that are not at their default. ignore[key]: true leaves the option out,
--- false puts it in even at its default.
+-- A name for a run: the prefix and the options that differ from their defaults. ignore[key]: true omits the option,
+-- false includes it even at its default.
 function CmdLine:string(prefix, values, ignore)
    local arguments, options = {}, {}
    for _, key in ipairs(sorted_keys(values)) do
@@ -145,13 +145,13 @@ function CmdLine:string(prefix, values, ignore)
    end
    table.sort(options)
    local text, listed = table.concat(arguments, self.argseparator), table.concat(options, self.argseparator)
-   -- after positional arguments a separator stands also where no option was changed
+   -- after positional arguments there is a separator even if no option was changed
    text = text == '' and listed or text .. self.argseparator .. listed
    if text == '' then return prefix or '' end
    return (prefix or '') .. self.argseparator .. text
 end
 
--- From now on print also writes to a file, given as an open file or by name.
+-- From now on `print` also writes to a file, passed as an open file or by name.
 local original_print
 function CmdLine:log(file, values)
    local log = io.type(file) == 'file' and file or io.open(file, 'w')

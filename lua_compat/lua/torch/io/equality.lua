@@ -1,5 +1,5 @@
--- Deep comparison with a tolerance, for torch.Tester. Each function returns whether the two are equal within the
--- tolerance (negated: whether they are not) and, if not, why.
+-- Deep comparison with a tolerance, for torch.Tester. Each function returns whether the two values are equal within the
+-- tolerance (negated: whether they are not) and, if not, a reason.
 local memory = require 'torch.core.memory'
 local few = require 'torch.luajit.elementwise'
 
@@ -14,7 +14,7 @@ local function largest_difference(a, b)
    local r, s = memory.records[a], memory.records[b]
    local largest = r and s and difference_of_few(r, s, 0)
    if largest then return largest end
-   -- the types without abs are compared as doubles
+   -- types without abs are compared as doubles
    if not a.abs then a, b = a:double(), b:double() end
    return a:clone():add(-1, b):abs():max()
 end
@@ -28,7 +28,7 @@ local function compare_elements(a, b, tolerance, negate, what)
       tostring(difference), tostring(tolerance))
 end
 
--- ignore_dims: tensors with equally many elements count as having the same size.
+-- ignore_dims: tensors with the same number of elements count as having the same size.
 function equality.tensors(a, b, tolerance, negate, ignore_dims)
    if not ignore_dims and a:dim() ~= b:dim() then return negate, 'The tensors have different dimensions' end
    if a:type() ~= b:type() then return negate, 'The tensors have different types' end
@@ -57,7 +57,7 @@ local function numbers(a, b, tolerance, negate)
    return false, message
 end
 
--- Level by level, so that the shallowest difference is reported.
+-- Compares level by level, so that the shallowest difference is reported.
 local function tables(a, b, tolerance, negate)
    local queue, head = { { a, b, nil } }, 1
    while queue[head] do

@@ -1,6 +1,6 @@
--- torch.File and its kinds: DiskFile, MemoryFile, PipeFile.
--- A file's state is a table { stream, name, ... flags }; its stream moves bytes: read(pointer, n) and
--- write(pointer, n) give the number moved, byte() the next byte or nil, unread() takes the last byte() back.
+-- torch.File and its kinds: DiskFile, MemoryFile, PipeFile. A file's state is a table { stream, name, ... flags }. Its
+-- stream moves bytes: read(pointer, n) and write(pointer, n) return the number moved, byte() returns the next byte or
+-- nil, and unread() puts the last byte() back.
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local attached = require 'torch.core.attached'
@@ -55,7 +55,7 @@ function DiskStream:seek(position) return C.fseek(self.file, position, SEEK_SET)
 function DiskStream:seek_end() return C.fseek(self.file, 0, SEEK_END) == 0 end
 function DiskStream:position() return tonumber(C.ftell(self.file)) end
 function DiskStream:flush() C.fflush(self.file) end
--- Whether what had been kept back could be written, too; nothing is said of programs, whose end closing waits for.
+-- Returns whether buffered data could be written, too. For a program nothing is reported: closing waits until it exits.
 function DiskStream:close()
    ffi.gc(self.file, nil)
    return self.closing(self.file) == 0 or self.closing ~= C.fclose
@@ -68,7 +68,7 @@ local function disk_stream(open, closing, name, mode)
    return setmetatable({ file = ffi.gc(file, closing), closing = closing }, DiskStream)
 end
 
--- Bytes in a CharStorage; one more byte, a zero, follows them there.
+-- Bytes in a CharStorage, which ends with an additional zero byte.
 local MemoryStream = {}
 MemoryStream.__index = MemoryStream
 
@@ -89,7 +89,7 @@ function MemoryStream:write(pointer, n)
    local S = self.S
    local capacity = memory.capacity(S)
    if last + 1 > capacity then
-      -- what is written may be the storage's own memory, which moves
+      -- the source may be the storage's own memory, which moves
       local inside = S.p and ffi.cast('char *', pointer) - ffi.cast('char *', S.p) or -1
       memory.resize_storage(S, math.max(last + 1, 2 * capacity))
       if inside >= 0 and inside < capacity then pointer = S.p + inside end
@@ -123,11 +123,11 @@ function MemoryStream:position() return self.at end
 function MemoryStream:flush() end
 function MemoryStream:close() return true end
 
--- What all files do
+-- Methods of all files
 
 local File = class.newmetatable('torch.File')
 
--- Where Torch7 says that errors are: files in memory have no name.
+-- The C file that Torch7's messages name. Files in memory have no name.
 local function place(state) return state.name and 'THDiskFile.c' or 'THMemoryFile.c' end
 
 local function opened(self, writing)
@@ -217,13 +217,13 @@ local function binary_write(state, p, size, n)
    return math.floor(state.stream:write(p, n * size) / size)
 end
 
--- Numbers as text. A word is read into word_text, ended by a zero; no number has as many bytes as fit.
+-- Numbers as text. A word is read into word_text and ends with a zero; no number is as long as the buffer.
 local LONGEST_WORD = 511
 local word_text, word_rest = ffi.new('char[?]', LONGEST_WORD + 1), ffi.new('char *[1]')
 
 local function is_space(byte) return byte == 32 or (byte >= 9 and byte <= 13) end
 
--- The next bytes that are not space; how many there are, none at the end of the file.
+-- Reads the next word (bytes that are not white space) and returns its length, 0 at the end of the file.
 local function read_word(stream)
    local byte, n = nil, 0
    repeat byte = stream:byte() until not byte or not is_space(byte)
@@ -237,7 +237,7 @@ local function read_word(stream)
    return n
 end
 
--- Whether C's function for numbers took all of a word.
+-- Whether C's conversion function consumed all n characters of the word.
 local function was_whole(n) return n > 0 and word_rest[0] - word_text == n end
 
 local function read_number(stream)
@@ -246,7 +246,7 @@ local function read_number(stream)
    if was_whole(n) then return value == value and value or 0 / 0 end
 end
 
--- A whole number, digits beyond 2^53 kept; others without their fraction.
+-- Reads a whole number, including digits beyond 2^53; other numbers lose their fraction.
 local function read_whole_number(stream)
    local n = read_word(stream)
    local value = C.strtoll(word_text, word_rest, 10)
@@ -266,7 +266,7 @@ local function write_text(state, text) return state.stream:write(text, #text) en
 
 local function install(name, T, text_format)
    local size, get, set = T.size, T.get, T.set
-   local raw = size == 1 -- bytes and chars are themselves in ascii too
+   local raw = size == 1 -- in ascii mode, too, bytes and chars are written as they are
    local is_long = name == 'Long'
    local read_one = is_long and read_whole_number or read_number
    local element = ffi.typeof(T.pointer)
@@ -329,7 +329,7 @@ local function install(name, T, text_format)
 
    local cell = ffi.new(tostring(element):match('ctype<(.-) ?%*>') .. '[1]')
 
-   -- readX(): a number; readX(n): a storage; readX(storage): how many were read
+   -- readX(): a number; readX(n): a storage; readX(storage): the number of elements read
    File['read' .. name] = function(self, target)
       local state = opened(self, false)
       if target == nil then
@@ -368,7 +368,7 @@ for name, text_format in pairs{ Byte = '%c', Char = '%c', Short = '%d', Int = '%
    install(name, types[name], text_format)
 end
 
--- "*a": what is left; "*l": a line. At the end that is an error, quietly ''.
+-- "*a" reads the rest of the file, "*l" a line. At the end of the file this is an error, or '' in quiet mode.
 function File:readString(format)
    local state = opened(self, false)
    if format ~= '*a' and format ~= '*l' then
@@ -405,7 +405,7 @@ function File:writeString(text)
    return written
 end
 
--- A string of n bytes, as readChar(n):string() would give it; and the other way round.
+-- Reads a string of n bytes, as readChar(n):string() does; and the inverse.
 local function read_bytes(self, n)
    local state = opened(self, false)
    errors.check_whole(n, 0, 'length of a string in the file')
@@ -503,7 +503,7 @@ local PipeFile = kind('torch.PipeFile', function(command, mode, quiet)
    mode = mode or 'r'
    local readable, writable = mode_of(mode, 2)
    if readable and writable then errors.argument(2, "file mode should be 'r','w' or 'rw'", 'THDiskFile.c') end
-   io.stdout:flush() -- what was printed before comes before what the command prints
+   io.stdout:flush() -- keeps the order of output: ours before the command's
    local stream = disk_stream(C.popen, C.pclose, command, mode)
    if not stream then
       if quiet then return nil end
@@ -542,7 +542,7 @@ MemoryFile.longSize = longSize
 function MemoryFile:storage() return states[self].owner end
 function MemoryFile:__tostring__() return described(self, 'torch.MemoryFile [status: %s -- mode: %s%s]') end
 
--- Why no functions are made of what is read from a file; nil if they are. What lies in memory is the script's.
+-- Why functions read from this file are not loaded; nil if they are. A file in memory is the script's own.
 local function why_no_functions(file)
    local state = states[file]
    if not state.name then return nil end

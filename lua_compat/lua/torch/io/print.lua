@@ -7,7 +7,7 @@ local floor, ceil, abs, log10 = math.floor, math.ceil, math.abs, math.log10
 
 local WIDTH = 80
 
--- How numbers are shown: their format, a common scale (1 for none) and their width.
+-- How numbers are printed: their format, a common scale (1 for none) and their width.
 local function number_format(values)
    local n = #values
    if n == 0 then return '', 1, 0 end
@@ -44,7 +44,7 @@ local function number_format(values)
    return ('%%%s.4f'):format(width), 1, width
 end
 
--- A width that is not a number (all is NaN or infinite) cannot be a format.
+-- A width that is not a number (all elements are NaN or infinite) cannot be used in a format.
 local function usable(format)
    return tonumber(format:match('^%%([%-%w]*)') and format:match('^%%(%d+)')) and format or '%f'
 end
@@ -58,13 +58,13 @@ local function lines_of(values)
    return table.concat(text)
 end
 
--- A matrix as a list of rows; the format is that of all_values.
+-- A matrix, given as a list of rows; the format is that of all_values.
 local function matrix(rows, indent, all_values)
    local format, scale, width = number_format(all_values)
    format = usable(format)
    local columns = #rows[1]
    local per_line = floor((WIDTH - #indent) / (width + 1))
-   if per_line ~= per_line then per_line = columns end -- a NaN: all in one block
+   if per_line ~= per_line then per_line = columns end -- NaN: all columns in one block
    per_line = math.max(per_line, 1)
    local text = { indent }
    local function add(piece) text[#text + 1] = piece end
@@ -87,7 +87,7 @@ local function matrix(rows, indent, all_values)
    return table.concat(text)
 end
 
--- The elements of a tensor (as numbers, row by row), and the values its storage would have as a copy.
+-- The elements of a tensor (as numbers, in row-major order), which are the values of a contiguous copy's storage.
 local function flatten(nested, into)
    for i = 1, #nested do
       if type(nested[i]) == 'table' then flatten(nested[i], into) else into[#into + 1] = nested[i] end
@@ -109,7 +109,7 @@ local function tensor_text(self)
    if r.nd == 1 then return lines_of(nested) .. footer end
    local all_values = flatten(nested, {})
    if r.nd == 2 then return matrix(nested, '', all_values) .. footer end
-   -- Matrices over the last two dimensions; the first index runs fastest.
+   -- Matrices over the last two dimensions; the first index varies fastest.
    local outer = r.nd - 2
    local counter, blocks = {}, {}
    for d = 1, outer do counter[d] = 1 end

@@ -1,4 +1,4 @@
--- Objects written to files and read back: torch.File's writeObject and readObject, torch.save and torch.load.
+-- Writes objects to files and reads them back: torch.File's writeObject and readObject, torch.save and torch.load.
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
 local class = require 'torch.core.class'
@@ -20,17 +20,17 @@ local OLD_FUNCTION, LEGACY_FUNCTION, FUNCTION = 6, 7, 8
 function File:writeBool(value) self:writeInt(value and 1 or 0) end
 function File:readBool() return self:readInt() == 1 end
 
--- Who writes and reads the elements of a file's storages, where that is not the file itself. They get records, so this
--- is not among what torch.getenv gives scripts.
+-- What writes and reads the elements of a file's storages, if not the file itself. It receives records, so torch.getenv
+-- does not show it to scripts.
 local storages_of = setmetatable({}, { __mode = 'k' })
 
--- What a file knows about the objects read or written through it.
+-- What a file knows about the objects written or read through it.
 local function session_of(self)
    local session = torch.getenv(self)
    if not session.written then
       session.written, session.count = {}, 0   -- object -> its number
       session.read = {}                        -- number -> object
-      session.names = {}                       -- where in the tree, for messages
+      session.names = {}                       -- the path within the object, for messages
       session.upvalue_ids, session.upvalue_count = {}, 0
       session.upvalue_owners = {}
       torch.setenv(self, session)
@@ -38,7 +38,7 @@ local function session_of(self)
    return session
 end
 
--- A closed file drops those objects at once.
+-- Closing a file drops those objects at once.
 local close = File.close
 function File:close()
    close(self)
@@ -46,14 +46,14 @@ function File:close()
    return self
 end
 
--- Whether an object met again is written as a reference (the default) or once more.
+-- Whether an object that was written before is written as a reference (the default) or again in full.
 function File:referenced(value)
    session_of(self).force = not value
    return self
 end
 function File:isReferenced() return not session_of(self).force end
 
--- The constructors of tensors and storages have their metatable, but are neither.
+-- The constructors of tensors and storages share their metatable, but are neither.
 local is_prototype = {}
 for code = 1, types.count do
    is_prototype[types[code].tensor_proto], is_prototype[types[code].storage_proto] = true, true
@@ -78,7 +78,7 @@ local function method_of(object, name)
    return type(method) == 'function' and method or nil
 end
 
-local UPVALUES = {} -- stands for the list of a function's upvalues among the names
+local UPVALUES = {} -- in the path of names: a function's list of upvalues
 
 local function place(names)
    local shown = {}
@@ -149,7 +149,7 @@ local function write_table(self, session, object, hook)
    end
 end
 
--- name: what the object is called in messages; hook(object): what to write in its place.
+-- name: what messages call the object; hook(object): returns what to write in its place.
 function File:writeObject(object, name, hook)
    hook = hook or same
    local session = session_of(self)
@@ -184,8 +184,8 @@ function File:writeObject(object, name, hook)
    names[#names] = nil
 end
 
--- The function, and whether it is that of the bytecode: where that cannot be loaded, one that says so when it is
--- called.
+-- Returns the function and whether it is that of the bytecode. If the bytecode cannot be loaded, the function is one
+-- that raises an error when called.
 local function load_function(bytecode)
    local f, problem = loadstring(bytecode)
    if f then return f, true end
@@ -204,7 +204,7 @@ local function read_function(self, session, kind, number)
    local f, is_loaded = load_function(read_text(self))
    if number and not session.force then session.read[number] = f end
    local upvalues = self:readObject()
-   if not is_loaded then return f end -- its own upvalues are not those of the file
+   if not is_loaded then return f end -- its upvalues are not those of the file
    for i, upvalue in ipairs(upvalues) do
       if kind ~= FUNCTION then
          debug.setupvalue(f, i, upvalue)
@@ -227,9 +227,9 @@ local function read_torch_object(self, session, number)
    if version then
       name = read_text(self)
    else
-      version, name = 0, text -- written before there were versions
+      version, name = 0, text -- written before versions existed
    end
-   local factory = torch.factory(name) -- scripts replace it, to load classes they do not have
+   local factory = torch.factory(name) -- scripts replace torch.factory to load unknown classes
    if not factory then error(('unknown Torch class <%s>'):format(errors.shown(name)), 0) end
    local object = factory(self)
    if not session.force then session.read[number] = object end
@@ -269,7 +269,7 @@ function File:readObject()
    return object
 end
 
--- Tensors: dimensions, sizes, strides, offset, storage. Storages: elements, their number first.
+-- Tensors: dimensions, sizes, strides, offset, storage. Storages: the number of elements, then the elements.
 
 local function install(T)
    local tensor, store = T.tensor_metatable, T.storage_metatable
@@ -351,7 +351,8 @@ end
 function torch.save(filename, object, mode, referenced)
    check_mode(mode, { binary = true, ascii = true }, '"binary" or "ascii" (or nil)')
    referenced = check_referenced(referenced)
-   -- Written next to the file, which it replaces when it is complete; nil: into the file itself (a device, say).
+   -- Written to a temporary file beside it, which replaces it when complete; nil: written directly (to a device, for
+   -- example).
    local beside = type(filename) == 'string' and python.save_begin(filename) or nil
    local ok, problem = pcall(function()
       local file = torch.DiskFile(beside or filename, 'w')
@@ -365,7 +366,7 @@ function torch.save(filename, object, mode, referenced)
    if beside then python.note_written(filename) end
 end
 
--- mode: 'b32' and 'b64' are binary files from machines with such longs.
+-- mode: 'b32' and 'b64' are binary files from machines with 32-bit and 64-bit longs.
 function torch.load(filename, mode, referenced)
    check_mode(mode, { binary = true, ascii = true, b32 = true, b64 = true },
       '"binary", "b32", "b64" or "ascii" (or nil)')
@@ -379,7 +380,7 @@ function torch.load(filename, mode, referenced)
    return object
 end
 
--- A script may replace any of these in the table torch: they do not call one another there.
+-- Captured here, because a script may replace any of them in the table torch.
 local MemoryFile = class.getconstructortable('torch.MemoryFile')
 
 local function to_storage(object, mode)
@@ -387,7 +388,7 @@ local function to_storage(object, mode)
    file[mode or 'binary'](file)
    file:writeObject(object)
    local bytes = file:storage()
-   bytes:resize(bytes:size() - 1) -- without the zero at the end
+   bytes:resize(bytes:size() - 1) -- without the terminating zero
    file:close()
    return bytes
 end
@@ -395,7 +396,7 @@ torch.serializeToStorage = to_storage
 
 function torch.serialize(object, mode) return to_storage(object, mode):string() end
 
--- bytes: a CharStorage, or a CharTensor.
+-- bytes: a CharStorage or a CharTensor.
 local CharStorage, CharTensor = class.getconstructortable('torch.CharStorage'),
    class.getconstructortable('torch.CharTensor')
 local isStorage = torch.isStorage
@@ -422,8 +423,8 @@ end
 
 torch.saveobj, torch.loadobj = torch.save, torch.load
 
--- From now on the elements of a file's storages are written by storages.write(file, record) and given to an empty
--- storage by storages.read(file, record, how many).
+-- From now on storages.write(file, record) writes the elements of a file's storages, and storages.read(file, record, n)
+-- reads n elements into an empty storage.
 local function elements_by(file, storages) storages_of[file] = storages end
 local function are_elements_shared(file) return storages_of[file] ~= nil end
 

@@ -1,5 +1,5 @@
--- torch.Tester: runs tests, counts assertions, reports. torch.TestSuite: a table of tests that refuses duplicates.
--- Its output goes through io.write, one string at a time, because scripts replace that function.
+-- torch.Tester runs tests, counts assertions and reports. torch.TestSuite is a table of tests that rejects duplicates.
+-- Output goes through io.write, one string at a time, because scripts replace that function.
 local equality = require 'torch.io.equality'
 
 local COLUMNS = 80
@@ -13,7 +13,7 @@ function Tester:__init()
    self._warningCount = {}
    self.disabledTests = {}
    self._currentTestName = ''
-   -- assertTensorEq accepts {{1}} for {1}, as it always did; eq does not.
+   -- As in Torch7, assertTensorEq accepts {{1}} for {1}; eq does not.
    self._assertTensorEqIgnoresDims = true
 end
 
@@ -55,7 +55,7 @@ function Tester:_assert_sub(condition, message)
    return self:_failure(message)
 end
 
--- Their arguments: a message, or a tolerance and a message in any order
+-- The arguments of assertions: a message, or a tolerance and a message in any order
 
 local function message_of(message, ...)
    assert(next{ ... } == nil, 'Unexpected arguments passed to test function')
@@ -219,7 +219,7 @@ function Tester:disable(names)
    return self
 end
 
--- The tests that match any of the patterns; all without patterns.
+-- The tests that match any of the patterns; all tests if there are no patterns.
 function Tester:_getTests(patterns)
    if patterns == nil then return self.tests end
    if type(patterns) == 'string' then patterns = { patterns } end
@@ -244,7 +244,7 @@ function Tester:run(patterns)
    end
    self:_run(tests)
    self:_report(tests)
-   -- a script whose tests failed ends with an error
+   -- a script with failed tests ends with an error
    for name in pairs(tests) do
       assert(self.assertionFail[name] == 0, 'An error was found while running tests!')
       assert(self.testError[name] == 0, 'An error was found while running tests!')
@@ -315,8 +315,8 @@ function Tester:_run(tests)
          io.write('Aborting on first error, not all tests have been executed\n')
          break
       end
-      -- Torch7 collects garbage here. A collection visits all compiled traces, too, which a suite has many of;
-      -- the memory of tensors is accounted for where it is allocated (torch/core/collection.lua).
+      -- Torch7 collects garbage here. We do not: a collection also traverses all compiled traces, and a test suite has
+      -- many. The memory of tensors is tracked where it is allocated (core/collection.lua).
    end
 end
 

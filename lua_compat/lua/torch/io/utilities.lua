@@ -1,4 +1,4 @@
--- Other functions of torch: queries about objects, threads, clocks, including files.
+-- Other functions of torch: queries about objects, threads, clocks, and the inclusion of files.
 local ffi = require 'ffi'
 local attached = require 'torch.core.attached'
 local memory = require 'torch.core.memory'
@@ -40,7 +40,7 @@ function torch.data(object, asnumber)
    return asnumber and (device_pointers.address(pointer) or ffi.cast('intptr_t', pointer)) or pointer
 end
 
--- Tables that go with an object and are kept as long as it is.
+-- Tables associated with an object, kept as long as the object.
 local environments = setmetatable({}, { __mode = 'k' })
 function torch.setenv(object, environment)
    if type(object) == 'function' then return setfenv(object, environment) end
@@ -54,7 +54,7 @@ function torch.getenv(object)
 end
 
 function torch.setnumthreads(n)
-   shared.threads = math.floor(n) -- may be more than there are cores
+   shared.threads = math.floor(n) -- may exceed the number of cores
    library.forget_threads()
    python.set_num_threads(n)
 end
@@ -66,7 +66,7 @@ function torch.toc(start) return python.wall_clock() - start end
 
 function torch.isatty(file) return python.is_terminal(file == io.stdin and 0 or file == io.stderr and 2 or 1) end
 
--- The collector tracks tensor memory by itself; this is kept for scripts that call it.
+-- The collector tracks tensor memory by itself; this function exists for scripts that call it.
 function torch.setheaptracking(enabled) torch._heaptracking = enabled end
 function torch.updateerrorhandlers() end
 function torch.updatethreadlocals() end

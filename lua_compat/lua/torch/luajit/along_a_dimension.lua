@@ -1,5 +1,5 @@
--- Few elements along a dimension, computed here: sums and extrema of each row, and rows selected by their indices. Each
--- of these gives false, with nothing done, where it is for Python; what the results are, the kernels say.
+-- Operations along a dimension in LuaJIT, for few elements: sums and extrema of each row, and selection by index. Each
+-- function returns false, with nothing done, if Python has to compute. The kernels define the results.
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
@@ -22,12 +22,12 @@ local along = {}
 
 local function read(p, i) return p[i] end
 
--- As many elements cost about as much in Python as here: one by one, and several rows at a time; and what PyTorch first
--- makes doubles of, or goes through several times.
+-- Up to this many elements LuaJIT is about as fast as Python: element by element; several rows at a time; and for
+-- operations that PyTorch computes in several passes or after converting to doubles.
 local MOST, MOST_IN_ROWS, MOST_IN_STEPS = 8192, 32768, 2 ^ 20
 
--- A tensor as outer x n x inner elements, n of them along dimension d: the numbers of the other two, and the steps in
--- all three. nil where two loops cannot follow the dimensions on one side of d.
+-- Views a tensor as outer x n x inner elements, with n along dimension d. Returns outer and inner, and the strides in
+-- all three. nil if two loops cannot traverse the dimensions on one side of d.
 local function outer_and_inner(t, d)
    local nd = t.nd
    if nd == 1 then return 1, 1, 0, t[2], 0 end
@@ -43,8 +43,8 @@ local function outer_and_inner(t, d)
 end
 along.outer_and_inner = outer_and_inner
 
--- r = the results over each row of t along d, of n elements: what $begin declares goes on with each x, of index k (from
--- 0), and $write leaves it at p[to].
+-- Writes to r a result for each row of t along d, of n elements. $begin declares the result, $go_on updates it with an
+-- element $x of index k (from 0), and $write stores it at p[to].
 local LOOPS = [[
    return function(r, l, t, d, biased)
       local n = t[2 * d - 1]
@@ -74,8 +74,8 @@ local ONE_BY_ONE = {
    result = '$1', zero = 0, one = 1,
 }
 
--- The same for elements that may be read as they are, several rows at a time: their sums do not wait for each other,
--- and LuaJIT enters fewer loops. $begin, $go_on with the elements at `at` and $write are for each of so many rows.
+-- The same for elements that can be read directly, several rows at a time: their sums do not depend on each other, and
+-- LuaJIT enters fewer loops. $begin, $go_on (with the elements at `at`) and $write are given for each row of a group.
 local SEVERAL_ROWS = [[
    return function(r, t, d, biased)
       local n = t[2 * d - 1]
@@ -109,7 +109,7 @@ local SEVERAL = {
    write = '$each($1){p[to + @ * r_row]} = $each($1){$result(a@)}',
 }
 
--- How elements are read: as numbers; or as C computes with whole ones, of which the last bits are what is written.
+-- How elements are read: as numbers, or like C's whole numbers, of which the low bits are written.
 local function reading(T, as_c)
    if as_c and T.whole then return { read = '(q[$1] + 0LL)', zero = '0LL', one = '1LL' } end
    return { read = T.whole and T.size == 8 and 'tonumber(q[$1])' or 'q[$1]', zero = 0, one = 1 }
@@ -123,8 +123,8 @@ local function merged(...)
    return all
 end
 
--- Both, of a row of formulas: of what results begin as ($start), how they go on with an element, what they are in the
--- end; or of parts of the texts above. The second is a function for each type, with traces of its own.
+-- Both loops for a row of formulas: the initial result ($start), its update with an element, and the final value; or
+-- parts of the texts above. The second is one function for each type, with its own traces.
 local function both_ways(row)
    local function compile(text, ...)
       return templates.compile('torch.luajit.along_a_dimension', text,
@@ -135,7 +135,7 @@ local function both_ways(row)
    end)
 end
 
--- Whether all elements may be read as numbers.
+-- Whether all elements can be read as numbers without rounding.
 local EXACT = 2 ^ 53
 local largest = few.reduction('local x = abs($x) if x > result then result = x end', true)
 local function are_numbers(t)
@@ -144,8 +144,8 @@ local function are_numbers(t)
    return bound and bound < EXACT
 end
 
--- Once r holds the extrema: l = the positions of the first elements that equal them, which r becomes (zeros have
--- signs). By type, as above.
+-- Given the extrema in r: sets l to the positions of the first elements equal to them, and r to those elements (zeros
+-- have signs). One function for each type, as above.
 local PLACES = [[
    return function(r, l, t, d)
       local n = t[2 * d - 1]
@@ -180,7 +180,7 @@ local places_of = templates.for_each(types, function(T)
       first_element = first_element, searches = find ~= nil, find = find })
 end)
 
--- Functions(r, l, t, d) of such a row; l is nil where there are no positions.
+-- Functions(r, l, t, d) from such rows of formulas; l is nil if there are no positions.
 local function loops(row)
    local one_by_one, several_rows = both_ways(row)
    return function(r, l, t, d, biased)
@@ -196,8 +196,8 @@ local function loops(row)
    end
 end
 
--- Functions(t, n) of n neighbouring elements, at least four, that may be read as they are: the largest or smallest, of
--- which zeros are of any sign.
+-- Functions(t, n) of n contiguous elements, at least four, that can be read directly: the largest or the smallest. If
+-- that is zero, its sign is arbitrary.
 local ALL = [[
    return function(t, n)
       local q = first_element(t)
@@ -210,8 +210,8 @@ local ALL = [[
    end
 ]]
 
--- The largest and the smallest element: function(t); nil where that is not for this.
-local FEWEST_OF_ALL = 64 -- elements; fewer are as fast one by one
+-- The largest or smallest of all elements: function(t); nil if this way does not apply.
+local FEWEST_OF_ALL = 64 -- elements; below that, one by one is as fast
 for name, most in pairs{ max_of_all = 'max($1, $2)', min_of_all = 'min($1, $2)' } do
    local compute = templates.compile('torch.luajit.along_a_dimension', ALL,
       { first_element = first_element, most = most })
@@ -226,8 +226,8 @@ for name, most in pairs{ max_of_all = 'max($1, $2)', min_of_all = 'min($1, $2)' 
    end
 end
 
--- The variance that follows from the sums of a row and of its squares, as the kernel's. biased: divided by n instead of
--- n - 1.
+-- The variance from the sum of a row and the sum of its squares, as the kernel computes it. biased: divided by n
+-- instead of n - 1.
 local function variance_of(sum, squares, n, biased, to_type)
    local fewer = biased and n or n > 1 and n - 1 or 0 / 0
    local factor, mean = biased and 1 or to_type(n / fewer), sum / n
@@ -253,8 +253,8 @@ local MOMENTS = {
    },
 }
 
--- r = the sums, products, means, sums of absolute values, Euclidean lengths of t's rows along d: function(r, nil, t,
--- d); variances and their roots: function(r, nil, t, d, biased).
+-- Sets r to the sums, products, means, sums of absolute values or Euclidean norms of t's rows along d: function(r, nil,
+-- t, d). Variances and standard deviations: function(r, nil, t, d, biased).
 for name, row in pairs{
    sum = { start = '$zero', next = '$1 + $2', as_c = true, of_whole = true },
    prod = { start = '$one', next = '$1 * $2', as_c = true, of_whole = true },
@@ -266,8 +266,8 @@ for name, row in pairs{
    along[name] = loops(row)
 end
 
--- r = the extrema, l = their positions, both contiguous: function(r, l, t, d). A NaN counts as greater and as less than
--- anything, the first of equal elements comes first.
+-- Sets r to the extrema and l to their positions; both are contiguous: function(r, l, t, d). NaN wins every comparison;
+-- of equal elements the first is taken.
 for name, relation in pairs{ max = '<=', min = '>=' } do
    local run = loops{
       start = '$first', next = name .. '($1, $2)', of_whole = true,
@@ -278,7 +278,7 @@ for name, relation in pairs{ max = '<=', min = '>=' } do
    along[name] = function(r, l, t, d) return is_contiguous(r) and is_contiguous(l) and run(r, l, t, d) end
 end
 
--- Whether two tensors of the same sizes lie in memory in the same way.
+-- Whether two tensors of the same sizes have the same layout in memory.
 local function same_steps(r, t)
    for d = 2, 2 * t.nd, 2 do
       if r[d] ~= t[d] then return false end
@@ -286,8 +286,7 @@ local function same_steps(r, t)
    return true
 end
 
--- r, of t's sizes, = the sums or products of the elements of each row along d up to each of them: function(r, nil, t,
--- d).
+-- Sets r, of t's sizes, to the cumulative sums or products along d: function(r, nil, t, d).
 for name, row in pairs{ cumsum = { start = '$zero', next = '$1 + $2' },
    cumprod = { start = '$one', next = '$1 * $2' } } do
    row.as_c, row.write = true, ''
@@ -308,8 +307,9 @@ for name, row in pairs{ cumsum = { start = '$zero', next = '$1 + $2' },
    end
 end
 
--- Whether the indices, Longs, are few, or as many as PyTorch is not to be loaded for, and elements of t can be moved
--- here. (PyTorch first takes 1 from each, and looks at all: those of a matrix in one piece are faster here.)
+-- Whether LuaJIT should handle these indices (Longs): they are few, or worth avoiding the loading of PyTorch, and t's
+-- elements can be moved here. (PyTorch first subtracts 1 from each index and checks all; for a contiguous matrix LuaJIT
+-- is faster.)
 local MOST_IN_ONE_PIECE = 16 -- times few.LIMIT
 local function few_indices(t, index)
    local n, times = count(index), index.nd <= 2 and is_contiguous(index) and MOST_IN_ONE_PIECE or 1
@@ -317,9 +317,9 @@ local function few_indices(t, index)
       and (n <= times * few.LIMIT or few.fits_for_now(n))
 end
 
--- Whether n indices, read as their halves, are of 1 to last.
+-- Whether n indices, read as pairs of 32-bit halves, are all in 1..last.
 local function in_range(halves, n, last)
-   local signs, high, k = 0, 0, 0 -- of all differences; the high halves of all
+   local signs, high, k = 0, 0, 0 -- the OR of all differences; the OR of all high halves
    for _ = 1, n - 3, 4 do
       local a, b, c, d = halves[k], halves[k + 2], halves[k + 4], halves[k + 6]
       signs = bor(signs, a - 1, last - a, b - 1, last - b, c - 1, last - c, d - 1, last - d)
@@ -331,23 +331,23 @@ local function in_range(halves, n, last)
    return signs >= 0 and high == 0
 end
 
--- How far apart the elements of t, a vector or matrix, are along dimension d; how far they go on from one index to the
--- next, and behind each `columns` of them.
+-- The strides of t, a vector or matrix, for a loop over indices: along dimension d, from one index to the next, and the
+-- additional jump after each `columns` of them.
 local function steps_along(t, d, columns)
    if t.nd == 1 then return t[2], 0, 0 end
    if d == 2 then return t[4], 0, t[2] end
    return t[2], t[4], -columns * t[4]
 end
 
--- The same along the last dimension of what is written there: the elements of t, or one for all.
+-- The same, along the last dimension, for what is written: the elements of t, or one element for all.
 local function steps_of_rows(t, columns)
    if not t then return 0, 0 end
    local step = t[2 * t.nd]
    return step, t.nd == 2 and t[2] - columns * step or 0
 end
 
--- How the loops over indices, outer x n x inner of them along dimension d, go through a tensor: as outer_and_inner has
--- it; nil also where the dimensions that it folds have other sizes.
+-- How a loop over outer x inner indices along dimension d traverses another tensor, as in outer_and_inner. nil also if
+-- the merged dimensions have other sizes there.
 local function beside(t, d, outer, inner)
    local outers, inners, outer_step, step, inner_step = outer_and_inner(t, d)
    if not outers or t.nd > 2 and (outers ~= outer or inners ~= inner) then
@@ -359,10 +359,11 @@ end
 local cells = few.cells
 local function cells_of(t) return ffi.cast(cells[t.T.size], first_element(t)) end
 
--- Functions for elements of each size, seen as whole numbers (NaNs keep their bits); traces are for one size. Each
--- moves elements between a whole tensor, at indices of dimension d, and others at p, in the order that the indices lie
--- in: those of `other`, or one for all (nil). Each gives whether all indices were in range. From one index to the next
--- the whole goes on by `step`, behind each `columns` of them by `jump` more, and p by p_step and p_jump.
+-- Functions for each element size. Elements are handled as whole numbers, so that NaNs keep their bits; traces are for
+-- one size. Each moves elements between a whole tensor, at indices along dimension d, and others at p, in the order of
+-- the indices: the elements of `other`, or one element for all (nil). Each returns whether all indices were in range.
+-- From one index to the next the whole tensor advances by `step`, and by `jump` more after each `columns` of them; p
+-- advances by p_step and p_jump.
 local MOVING = [[
    -- No branch is taken at the end of a row, all sums are of 32 bits, and indices are read as their halves.
    local function of_short_rows(whole, p, d, index, other)
@@ -433,8 +434,8 @@ local MOVING = [[
    end
    return { of_short_rows = of_short_rows, of_long_rows = of_long_rows, apart = apart }
 ]]
--- How elements are moved, those gathered lie one after the other; and how an index is found that may be out of range,
--- or became so.
+-- How elements are moved (gathered ones become contiguous), and how an index is read that may be out of range, or may
+-- have become so.
 local GATHER = { move = 'p[$2] = $1', go_on = '', find = [[
    local at = tonumber(places[where])
    if not (at >= 1 and at <= last) then return no 'an index that is out of range' end
@@ -442,7 +443,7 @@ local GATHER = { move = 'p[$2] = $1', go_on = '', find = [[
 local SCATTER = { move = '$1 = p[$3]', go_on = 'from = tobit(from + p_step + band(p_jump, bnot(in_row)))',
    find = 'local at = place(places, where, last)' }
 
--- Reads so many indices from the k-th on; false where any of them is none of 1 to last.
+-- Reads a group of indices from the k-th on; false if one of them is not in 1..last.
 local LOOK = [[
    local $each($1){a@} = $each($1){halves[k + k + 2 * @]}
    if bor($each($1){a@ - 1}, $each($1){last - a@}) < 0 or bor($each($1){halves[k + k + 1 + 2 * @]}, 0) ~= 0 then
@@ -465,13 +466,13 @@ for functions, kind in pairs{ [gathering] = GATHER, [scattering] = SCATTER } do
    end
 end
 
--- Whether the halves of indices may be read, which are in one piece, of elements of t, a vector or matrix.
+-- Whether indices into t, a vector or matrix, are contiguous, so that their 32-bit halves can be read.
 local function are_halves(t, index)
    return index.nd <= 2 and is_contiguous(index) and last_offset(t) < MOST_OFFSET and ffi.abi 'le'
 end
 
--- r = the elements of t at the indices of dimension d: function(r, t, d, index). False also where an index is out of
--- range.
+-- Gathers: r = the elements of t at the indices along dimension d. function(r, t, d, index). Also false if an index is
+-- out of range.
 function along.gather(r, t, d, index)
    if t.T ~= r.T or not few_indices(t, index) or not is_apart(r, t, index) then
       return no 'many indices, other types, or a result that shares memory'
@@ -483,8 +484,7 @@ end
 
 local number_cell = ffi.new 'int64_t[1]'
 
--- Where the elements lie that are scattered into r: those of t, or if there is none a number of r's type. Nil where
--- that is for Python.
+-- The source of a scatter into r: the elements of t or, without t, a number of r's type. nil if Python has to compute.
 local function scattered(r, index, t, number)
    local T = r.T
    if t and t.T ~= T or not few_indices(r, index) or not is_apart(r, index, t) then
@@ -496,8 +496,8 @@ local function scattered(r, index, t, number)
    return q
 end
 
--- The elements of r at the indices of dimension d become those of t, or the number: function(r, d, index, t, number).
--- False also where an index is out of range.
+-- Scatters: sets the elements of r at the indices along dimension d to those of t, or to the number. function(r, d,
+-- index, t, number). Also false if an index is out of range.
 function along.scatter(r, d, index, t, number)
    local q = scattered(r, index, t, number)
    if not q or not are_halves(r, index) or t and last_offset(t) >= MOST_OFFSET then
@@ -512,15 +512,15 @@ function along.scatter(r, d, index, t, number)
    return true
 end
 
--- The same of any layout, and of indices that are in range.
+-- The same for any layout, with indices that are known to be in range.
 function along.scatter_apart(r, d, index, t, number)
    local q = scattered(r, index, t, number)
    return q and scattering[r.T.size].apart(r, q, d, index, t)
 end
 
--- r = the slices of t at the indices (which are in range) of dimension d.
+-- r = the slices of t at the indices (known to be in range) along dimension d.
 local COPIED_AT_ONCE = 2 ^ 16 -- bytes
-local BLOCK = 64 -- bytes; fewer are faster one by one
+local BLOCK = 64 -- bytes; smaller blocks are copied faster element by element
 function along.select(r, t, d, index)
    local T, n = r.T, index[1]
    if not T.here or index.T.host ~= types.Long or few.LIMIT == 0 or not is_contiguous(r)

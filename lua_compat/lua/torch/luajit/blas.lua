@@ -1,5 +1,5 @@
--- Products of a matrix and a matrix or a vector by the BLAS that the kernels call, too, PyTorch's or numpy's: the same
--- routine of the same library with the same arguments, so the same bits.
+-- Products of matrices and vectors by the BLAS that the kernels also use, PyTorch's or NumPy's. The same routine gets
+-- the same arguments, so the results have the same bits.
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local apart = require 'torch.core.overlap'
@@ -19,7 +19,8 @@ local count, is_contiguous, may_overlap, last_offset = memory.count, memory.is_c
 -- enabled: tests turn it off
 local blas = { enabled = true }
 
--- Whole numbers have 32 bits for PyTorch's library and 64 for numpy's: the first half of such a one is the other.
+-- Integer arguments have 32 bits in PyTorch's library and 64 in NumPy's; on a little-endian machine the first half of
+-- the latter is the former.
 local GEMM = [[void %s(const char *transa, const char *transb, const void *m, const void *n, const void *k,
    const REAL *alpha,
    const void *a, const void *lda, const void *b, const void *ldb, const REAL *beta, void *c, const void *ldc)]]
@@ -30,37 +31,37 @@ local GEMM_BATCH = GEMM:sub(1, -2) .. ', const void *groups, const void *matrice
 local AXPY = 'void %s(const void *n, const REAL *alpha, const void *x, const void *incx, void *y, const void *incy)'
 local SCAL = 'void %s(const void *n, const REAL *alpha, void *x, const void *incx)'
 local COPY = 'void %s(const void *n, const void *x, const void *incx, void *y, const void *incy)'
--- Larger products go through Python, whose way costs nothing beside them; before PyTorch is loaded, those do of which
--- kernels/alignment.py copies no factor.
+-- Larger products go through Python, whose overhead is then negligible. Before PyTorch is loaded, the limit is higher
+-- for products of which kernels/alignment.py copies no factor.
 local MOST, MOST_WITHOUT_PYTORCH = 2 ^ 16, 2 ^ 19 -- elements of a matrix
 local function is_large(elements) return elements > (shared.pytorch and MOST or MOST_WITHOUT_PYTORCH) end
-local MOST_ALONE = 2 ^ 22 -- multiplications that one thread computes in any case, as kernels/openblas.py
--- Up to so many multiplications LuaJIT computes: small scripts do not have to wait for the library. The size alone
--- decides, so that equal products have equal bits, whatever came before.
+local MOST_ALONE = 2 ^ 22 -- multiplications; up to this many, one thread computes, as in kernels/openblas.py
+-- Up to this many multiplications LuaJIT computes, so that small scripts do not wait for the library to load. Only the
+-- size decides, so that equal products have equal bits whatever was computed before.
 local FEWEST = 2 ^ 9
 
--- Whether so many multiplications are BLAS's.
+-- Whether a product of this many multiplications is left to BLAS.
 local function is_enough(work) return work > FEWEST or few.LIMIT == 0 end
 blas.is_enough = is_enough
 
 local function whole() return ffi.new('int64_t[1]') end
 local m, n, k, lda, ldb, ldc = whole(), whole(), whole(), whole(), whole(), whole()
 
--- Whether one thread computes so many multiplications.
+-- Whether a product of this many multiplications is computed by one thread.
 local function is_for_one_thread(work) return work <= MOST_ALONE or library.computes_alone() end
 
--- The routine for a product of matrices, of which the second is seen so, of so many multiplications.
+-- The routine for a matrix product of this many multiplications, whose second matrix is of this kind ('n' or 't').
 local function gemm_for(routine, b_kind, work)
    return routine.gemm_alone and (routine.is_double or b_kind == 'n') and is_for_one_thread(work) and routine.gemm_alone
       or routine.gemm
 end
 
--- (c, beta, alpha, a, b, rows, inner, columns): c = beta * c + alpha * a * b, of matrices at pointers, whose rows lie
--- one after the other: c is rows x columns, a rows x inner and b inner x columns, or where its kind is 't' the
--- transpose.
+-- Returns a function (c, beta, alpha, a, b, rows, inner, columns): c = beta * c + alpha * a * b, for pointers to
+-- row-major matrices without gaps. c is rows x columns, a rows x inner and b inner x columns; a matrix of kind 't' is
+-- stored transposed.
 local function multiplying(routine, a_kind, b_kind)
    return function(c, beta, alpha, a, b, rows, inner, columns)
-      -- row by row is column by column of the transposed product
+      -- a row-major product is the column-major transposed product
       m[0], n[0], k[0], ldc[0] = columns, rows, inner, columns
       lda[0], ldb[0] = b_kind == 'n' and columns or inner, a_kind == 'n' and inner or rows
       routine.alpha[0], routine.beta[0] = alpha, beta
@@ -70,8 +71,8 @@ local function multiplying(routine, a_kind, b_kind)
 end
 
 local routines -- by the name of the type, found when the first product is made
--- What addresses of factors and of results of floats must be multiples of: others give other bits. Such matrices are
--- copied, as kernels/alignment.py does.
+-- Required alignment of factors and of float results: at other addresses the bits differ. Such matrices are copied, as
+-- in kernels/alignment.py.
 local of_factor, of_float_result
 local function find()
    if routines then return end
@@ -98,8 +99,8 @@ local function find()
 end
 templates.on_first_use(find)
 
--- How the routine, for which columns lie one after the other, sees the transposed matrix: 'n' or 't', and the step to
--- the next column; nil where elements lie apart in both directions.
+-- How the routine, which is column-major, sees the transpose of a matrix: 'n' or 't', and the leading dimension; nil if
+-- the elements are contiguous in neither direction.
 local function seen(rows, row, columns, column)
    if column == 1 and row >= columns then return 'n', row end
    if row == 1 and column >= rows then return 't', column end
@@ -108,8 +109,8 @@ end
 local byte_pointer = ffi.typeof('char *')
 local function aligned(p, multiple) return address_of(p) % multiple == 0 end
 
--- Where the elements of a matrix or vector are to be read: in their place if it is aligned, or copied to a room; nil
--- where they lie so far apart that a copy is for Python.
+-- A pointer to the elements of a matrix or vector: in place if aligned, else to a copy in a scratch buffer. nil if they
+-- are too widely spaced to copy here.
 local function readable(t, name)
    local p = t.S.p + t.off
    if aligned(p, of_factor) then return p end
@@ -121,17 +122,17 @@ local function readable(t, name)
    return q
 end
 
--- Makes r what t holds; whether it could.
+-- Copies t to r. Returns whether it could.
 local function begin_with(r, t)
    return not may_overlap(r, t) and few.copy(r, t, count(r))
 end
 
--- The routine for the product of a matrix of so many elements and a vector: numpy's takes them from any address.
+-- The routine for the product of a vector and a matrix of this many elements: NumPy's accepts any address.
 local function gemv_alone(routine, elements)
    return routine.gemv_alone and is_for_one_thread(elements) and routine.gemv_alone
 end
 
--- The n numbers at s, s_step apart, become zeros: some versions of numpy's routine multiply a NaN by zero.
+-- Sets the n numbers at s, s_step apart, to zero: some versions of NumPy's routine multiply a NaN by zero.
 local function clear(T, s, s_step, n_numbers)
    if s_step == 1 then
       ffi.fill(s, n_numbers * T.size)
@@ -140,8 +141,8 @@ local function clear(T, s, s_step, n_numbers)
    end
 end
 
--- The routines for rows of numbers of a type that lie in memory anywhere, at pointers of any type, and the products of
--- `multiplying`; nil where there are none.
+-- The routines for rows of numbers of type T at any address, with pointers of any type, and the products of
+-- `multiplying`. nil if there are none.
 function blas.of_rows(T)
    if not blas.enabled or not T.real or not library.counts_threads() then
       return no 'no BLAS for the type, or several threads'
@@ -151,8 +152,7 @@ function blas.of_rows(T)
    return routine and routine.axpy and routine.copy and routine.scal and routine
 end
 
--- y = y + alpha * the sums of the rows of a matrix, of which these lie one after the other, or of its columns; ones: as
--- many as are added up.
+-- y = y + alpha * the row sums or column sums of a contiguous matrix. ones: as many ones as there are terms in a sum.
 local function add_sums(kind)
    return function(routine, y, alpha, p, rows, columns, ones)
       m[0], n[0], lda[0], ldb[0], ldc[0] = columns, rows, columns, 1, 1
@@ -163,7 +163,7 @@ local function add_sums(kind)
 end
 blas.add_rows, blas.add_columns = add_sums 't', add_sums 'n'
 
--- The n numbers at y, y_step apart, become those at x.
+-- Copies n numbers from x to y, with strides x_step and y_step.
 function blas.copy(routine, n_numbers, x, x_step, y, y_step)
    n[0], lda[0], ldb[0] = n_numbers, x_step, y_step
    routine.copy(n, x, lda, y, ldb)
@@ -181,7 +181,7 @@ function blas.add(routine, n_numbers, x, y, alpha)
    routine.axpy(n, routine.alpha, x, lda, y, lda)
 end
 
--- As many ones of type T. (They are kept once all are there: Ctrl-C may come before.)
+-- A vector of ones of type T. (It is kept only once it is filled: Ctrl-C may come before.)
 blas.MOST_ONES = 2 ^ 12
 local ones = {}
 function blas.ones(T)
@@ -193,7 +193,7 @@ function blas.ones(T)
    return ones[T]
 end
 
--- The sum of the products of the n numbers at x and at y, of type T: the product of a matrix of one row.
+-- The dot product of n numbers at x and y, of type T, as the product of a matrix with one row.
 local function dot(routine, T, n_numbers, x, y)
    m[0], n[0], lda[0], ldb[0], ldc[0] = n_numbers, 1, n_numbers, 1, 1
    routine.alpha[0], routine.beta[0] = 1, 0
@@ -202,7 +202,7 @@ local function dot(routine, T, n_numbers, x, y)
 end
 blas.dot_of = dot
 
--- The same of the elements of tensors, of as many; nil where that is not for BLAS.
+-- The same for two tensors with the same number of elements; nil if BLAS does not apply.
 function blas.dot(a, b)
    local T, n = a.T, count(a)
    if b.T ~= T or n > MOST or not (is_contiguous(a) and is_contiguous(b)) or not is_enough(n) then
@@ -212,8 +212,8 @@ function blas.dot(a, b)
    return routine and dot(routine, T, n, a.S.p + a.off, b.S.p + b.off)
 end
 
--- The sum of the elements of t, which are many doubles, or of their squares: of parts, which are added up. nil where
--- that is for Python.
+-- The sum of the elements of t, which are many doubles, or of their squares: partial sums are added up. nil if Python
+-- has to compute.
 local PART = 512
 function blas.sum(t, of_squares)
    local T = t.T
@@ -231,19 +231,18 @@ function blas.sum(t, of_squares)
    return sum
 end
 
--- Whether none of the n numbers at x, of type T, is infinite or not a number; false, too, where some are as large as
--- the root of the largest: their squares are added up.
+-- Whether the n numbers at x, of type T, are all finite. It adds up their squares, so numbers above the square root of
+-- the largest also give false.
 function blas.all_finite(routine, T, count_of_numbers, x)
    local sum = dot(routine, T, count_of_numbers, x, x)
    return sum - sum == 0
 end
 
--- Whether all elements of a tensor are finite, so that LuaJIT may read them without looking for NaNs of other bits than
--- its own; false, too, where finding that out is not worth it. or_python: what else computes is Python, which is slower
--- to load.
+-- Whether all elements of a tensor are finite, so that LuaJIT may read them without checking for NaNs with other bits
+-- than its own. Also false if checking is not worth it. or_python: the alternative is Python, which is slower to load.
 function blas.reads_plainly(t, or_python)
    local n, nd = count(t), t.nd
-   local extent = n -- elements from the first to the last
+   local extent = n -- the distance from the first to the last element, plus 1
    if not is_contiguous(t) then
       if nd > 2 then return false end
       extent = 1 + (t[1] - 1) * t[2] + (nd == 2 and (t[3] - 1) * t[4] or 0)
@@ -254,8 +253,8 @@ function blas.reads_plainly(t, or_python)
    return routine and blas.all_finite(routine, t.T, extent, t.S.p + t.off)
 end
 
--- Whether none of the products of the n numbers of type T at p and at q is infinite or not a number, so that none of
--- them is; false, too, where finding that out is not worth it.
+-- Whether the products of the n numbers of type T at p and at q are all finite; then all the numbers are, too. Also
+-- false if checking is not worth it.
 function few.are_finite(T, count_of_numbers, p, q)
    local routine = library.is_worth(count_of_numbers) and blas.of_rows(T)
    if not routine then return false end
@@ -263,14 +262,14 @@ function few.are_finite(T, count_of_numbers, p, q)
    return sum - sum == 0
 end
 
--- The same of the elements of two tensors of as many, in one piece, or of one given twice.
+-- The same for two contiguous tensors with the same number of elements, or one tensor passed twice.
 function few.reads_plainly(t, s)
    if s == t or s.T ~= t.T then return blas.reads_plainly(t) and (s == t or blas.reads_plainly(s)) end
    return few.are_finite(t.T, count(t), t.S.p + t.off, s.S.p + s.off)
 end
 
--- r = beta * t + alpha * the outer product of the vectors a and b, row by row. Gives false, with nothing done, where
--- that is for Python. (A row that is multiplied by zero is left out: none of b's numbers may be infinite then.)
+-- r = beta * t + alpha * the outer product of the vectors a and b, row by row. Returns false, with nothing done, if
+-- Python has to compute. (A row multiplied by zero is skipped, so b must then be finite.)
 local MOST_ROWS = 1024
 local function outer_product(r, beta, t, alpha, a, b)
    local T, rows, columns, row, column = r.T, a[1], b[1], r[2], r[4]
@@ -302,12 +301,12 @@ local function outer_product(r, beta, t, alpha, a, b)
    return true
 end
 
--- A matrix of one column (d 1) or one row (d 2) as a vector.
+-- A matrix with one column (d = 1) or one row (d = 2), as a vector.
 local function vector(t, d) return { t[2 * d - 1], t[2 * d], T = t.T, S = t.S, off = t.off, nd = 1 } end
 
--- r = beta * t + alpha * a * b, of matrices, a matrix and a vector, or two vectors (the outer product), that have
--- fitting sizes; the factors have no memory in common with r. Gives false, with nothing done, where that is for Python:
--- many elements, other types and layouts.
+-- r = beta * t + alpha * a * b, for matrices, a matrix and a vector, or two vectors (the outer product) whose sizes
+-- fit. The factors share no memory with r. Returns false, with nothing done, if Python has to compute: many elements,
+-- other types or layouts.
 function blas.product(r, beta, t, alpha, a, b)
    local T = r.T
    if not blas.enabled or not T.real or a.T ~= T or b.T ~= T or a.nd > 2 or b.nd > 2 then return no 'other types' end
@@ -323,7 +322,7 @@ function blas.product(r, beta, t, alpha, a, b)
    if is_large(rows * inner) or is_large(inner * columns) or is_large(rows * columns) then return no 'many elements' end
    local routine = routines[T.host.name]
    if not routine then return no 'no routine for the type' end
-   -- As kernels/alignment.py: a single column or row is a vector.
+   -- As in kernels/alignment.py, a single column or row is a vector.
    local times_vector, from_row = columns == 1 and (b.nd == 1 or rows > 1), b.nd == 2 and rows == 1
    local a_kind, a_step = seen(rows, a[2], inner, a[4])
    local b_kind, b_step = 'n', b[2]
@@ -343,9 +342,9 @@ function blas.product(r, beta, t, alpha, a, b)
    local of_vector = times_vector or from_row
    local alone = of_vector and gemv_alone(routine, work)
    local in_place = alone or aligned(r.S.p + r.off, routine.is_double and of_factor or of_float_result)
-   local in_rows = not in_place and not is_contiguous(r) -- as far apart in the room
+   local in_rows = not in_place and not is_contiguous(r) -- same row stride in the scratch buffer
    if in_rows and (of_vector or is_large(rows * r[2])) then return no 'a result that lies apart' end
-   -- a matrix that a vector is multiplied with is only copied where its rows lie one after the other
+   -- a matrix multiplied by a vector is only copied if its rows are contiguous
    local p = (alone or times_vector and a_kind == 't') and a.S.p + a.off or readable(a, 'a')
    local q = (alone or from_row and b_kind == 'n') and b.S.p + b.off or readable(b, 'b')
    if not p or not q then return false end
@@ -359,7 +358,7 @@ function blas.product(r, beta, t, alpha, a, b)
    if alone and beta == 0 then clear(T, s, times_vector and r[2] or r[4], rows * columns) end
    routine.alpha[0], routine.beta[0] = alpha, beta
    if of_vector then
-      -- of a matrix, of which rows lie `row` and columns `column` apart, and a vector x
+      -- a matrix with strides `row` and `column`, and a vector x
       local matrix, length, row, width, x, x_step, s_step = p, rows, a[2], inner, q, b[2], r[2]
       column = a[4]
       if from_row then
@@ -382,8 +381,7 @@ function blas.product(r, beta, t, alpha, a, b)
    return true
 end
 
--- How the routine sees the transposed matrices of a batch. (What lies between rows or columns of which there is one
--- does not count.)
+-- How the routine sees the transposed matrices of a batch. (The stride of a dimension of size 1 does not matter.)
 local function seen_in_batch(t)
    local rows, row, columns, column = t[3], t[4], t[5], t[6]
    if rows == 1 then row = column == 1 and columns or 1 end
@@ -391,19 +389,19 @@ local function seen_in_batch(t)
    return seen(rows, row, columns, column)
 end
 
--- Whether the matrices of a batch, `step` elements apart, all lie at multiples of so many bytes.
+-- Whether the matrices of a batch, `step` elements apart, are all aligned to `multiple` bytes.
 local function all_aligned(t, step, multiple)
    return aligned(t.S.p + t.off, multiple) and (step * t.T.size) % multiple == 0
 end
 
-local LINE = 64 -- bytes: no address of a matrix need be a multiple of more
+local LINE = 64 -- bytes: the largest alignment that a matrix can require
 
--- n matrices of `bytes` each at p, p_step bytes apart, become those at q.
+-- Copies n matrices of `bytes` bytes each from p, p_step bytes apart, to q, q_step bytes apart.
 local function copy_matrices(p, p_step, q, q_step, n, bytes)
    for i = 0, n - 1 do ffi.copy(p + i * p_step, q + i * q_step, bytes) end
 end
 
--- Pointers to matrices, as many as MOST_MATRICES, for each of the three batches of a product.
+-- Arrays of MOST_MATRICES pointers to matrices, for each of the three batches of a product.
 local MOST_MATRICES = 2 ^ 10
 local function new_pointers() return ffi.new('int64_t[?]', MOST_MATRICES) end
 local a_pointers, b_pointers, r_pointers = new_pointers(), new_pointers(), new_pointers()
@@ -412,7 +410,7 @@ local function point(n, p, p_step, q, q_step, s, s_step)
    for i = 0, n - 1 do a_pointers[i], b_pointers[i], r_pointers[i] = p + i * p_step, q + i * q_step, s + i * s_step end
 end
 
--- n vectors at q, of which the numbers lie `apart`, one after the other in a room.
+-- Copies n vectors at q, whose elements are `apart` apart, contiguously into a scratch buffer.
 local function vectors_in_one_piece(routine, q, q_step, apart, n_vectors, length, size)
    local p, bytes = room('b', n_vectors * length * size), length * size
    for i = 0, n_vectors - 1 do blas.copy(routine, length, q + i * q_step, apart, p + i * bytes, 1) end
@@ -422,11 +420,10 @@ end
 local matrices, one_group = whole(), whole()
 one_group[0] = 1
 
--- r = beta * t + alpha * the product of each matrix in the batch a and that in b, or of all of them, where r is a
--- matrix, the sum;
--- false as above. PyTorch calls the same routine; of a matrix and a column it asks for that of a matrix and a vector.
--- Where numpy's BLAS is the faster one it computes each matrix, from wherever it lies, of those that are small whether
--- PyTorch is loaded or not.
+-- r = beta * t + alpha * the products of the matrices in batches a and b; if r is a matrix, their sum. Returns false as
+-- above. PyTorch calls the same routine, or that for a matrix and a vector if b's matrices have one column. Where
+-- NumPy's BLAS is the faster one, it computes small matrices one by one, at any address, whether or not PyTorch is
+-- loaded.
 function blas.batched_product(r, beta, t, alpha, a, b)
    local T = r.T
    if not blas.enabled or not T.real or a.T ~= T or b.T ~= T then return no 'other types' end
@@ -434,7 +431,7 @@ function blas.batched_product(r, beta, t, alpha, a, b)
    if not is_enough(count_of_matrices * rows * inner * columns) or not library.counts_threads() then
       return no 'few products'
    end
-   local elements = max(rows * inner, inner * columns, rows * columns) -- of the largest matrix
+   local elements = max(rows * inner, inner * columns, rows * columns) -- in the largest matrix
    if count_of_matrices > MOST_MATRICES or is_large(elements) then return no 'many elements' end
    find()
    local routine = routines[T.host.name]
@@ -478,11 +475,11 @@ function blas.batched_product(r, beta, t, alpha, a, b)
    end
    routine.alpha[0], routine.beta[0] = alpha, beta
    if of_columns then
-      -- column by column, as they lie
+      -- column-major, as they are stored
       m[0], n[0], k[0], lda[0], ldb[0], ldc[0] = rows, 1, inner, a_row, inner, rows
       a_kind, b_kind = a_kind == 'n' and 't' or 'n', 'n'
    else
-      -- row by row is column by column of the transposed product
+      -- a row-major product is the column-major transposed product
       m[0], n[0], k[0], lda[0], ldb[0], ldc[0] = columns, rows, inner, b_row, a_row, s_row
       a_kind, b_kind, p, q, p_step, q_step = b_kind, a_kind, q, p, q_step, p_step
    end

@@ -1,6 +1,6 @@
--- Comparisons without branches, which a processor guesses where what is compared is as good as random: the sign of a
--- difference is looked at. Of real numbers, which are finite, it is written to a cell and read as bits; whole ones are
--- subtracted in 64 bits.
+-- Comparisons without branches, because a processor mispredicts branches on random data. They use the sign of a
+-- difference. For real numbers, which must be finite, it is stored and read back as bits; whole numbers are subtracted
+-- in 64 bits.
 local ffi = require 'ffi'
 local templates = require 'torch.core.templates'
 local types = require 'torch.core.types'
@@ -10,9 +10,9 @@ local signs = {}
 local HALVES = ffi.abi 'le' and 'low, high' or 'high, low'
 local Cell = ffi.typeof(('union { double difference; struct { int32_t %s; }; }'):format(HALVES))
 
--- How two numbers a and b, the @th of those compared together, are subtracted (step), and 1 or 0 from that: whether a
--- is less; whether they are different. (A difference of real numbers that are not equal is not 0; that of negative zero
--- and 0 may be negative zero, which + 0 is not. One of 64 bits that does not fit has the other sign.)
+-- How the @th pair of numbers a and b is subtracted (step), and how the difference gives 1 or 0: for a < b, and for a
+-- ~= b. (The difference of unequal real numbers is not 0. That of -0 and 0 may be -0, and adding 0 removes the sign. A
+-- 64-bit difference that overflows has the wrong sign.)
 local REAL = {
    c0 = Cell(), c1 = Cell(), c2 = Cell(), c3 = Cell(),
    x = 'q[i + @]', y = 'u[i + @]', step = 'c@.difference = $a - $b + 0',
@@ -27,14 +27,14 @@ local LONG = {
    less = 'rshift(bxor(d@, band(bxor(a@, b@), bxor(d@, a@))), 63)', different = WHOLE.different,
 }
 
--- By relation: what a and b are, and what is 1.
+-- By comparison operator: the operands, and which result is 1.
 local RELATIONS = {
    ['<'] = { '$x', '$other', '$less' }, ['>='] = { '$x', '$other', 'bxor($less, 1)' },
    ['>'] = { '$other', '$x', '$less' }, ['<='] = { '$other', '$x', 'bxor($less, 1)' },
    ['~='] = { '$x', '$other', '$different' }, ['=='] = { '$x', '$other', 'bxor($different, 1)' },
 }
 
--- All differences are there before any sign is looked at.
+-- All differences are computed before any sign is read.
 local LOOP = [[
    return function(p, q, u, n, v)
       for i = 0, n - 4, 4 do
@@ -47,9 +47,9 @@ local LOOP = [[
 ]]
 local ELEMENTS = '$each($1, ;){$step}; $each($1){p[i + @]} = $each($1){$result}'
 
--- relation: <, >, ...; other: $y or v. A function(code) that gives one, for elements of that type, (p, q, u, n, v): the
--- n bytes at p become 1 where $x, an element at q, and what it is compared with, v (of 64 bits, for whole numbers) or
--- an element at u, are so, else 0.
+-- relation: '<', '>', ...; other: '$y' or 'v'. Returns a function of a type code, which returns the function (p, q, u,
+-- n, v) for elements of that type: each of the n bytes at p becomes 1 if the element at q ($x) is in that relation to
+-- the element at u, or to v (of 64 bits, for whole numbers), else 0.
 function signs.comparison(relation, other)
    return templates.for_each(types.codes_of_numbers, function(code)
       local T = types[code]

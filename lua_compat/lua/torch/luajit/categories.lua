@@ -1,4 +1,4 @@
--- Drawing categories by their probabilities.
+-- Draws categories with given probabilities.
 local ffi = require 'ffi'
 local bit = require 'bit'
 local unit = require('torch.tensor.generator').unit
@@ -7,7 +7,7 @@ local categories = {}
 
 local buffer, room = nil, 0 -- the cumulative probabilities of a row
 
--- The sum of one row, which is left cumulative in the buffer.
+-- The sum of one row; its cumulative sums are left in the buffer.
 local function add_up(p, get, first, step, n)
    local sum = 0
    for k = 0, n - 1 do
@@ -24,7 +24,7 @@ local function make_room(n)
    end
 end
 
--- The first of n places (from 0) whose cumulative probability is not below a draw.
+-- The first of n indices (from 0) whose cumulative probability is at least `draw`.
 local function place_of(draw, n)
    local low, high = 0, n
    while low < high do
@@ -34,7 +34,7 @@ local function place_of(draw, n)
    return low
 end
 
--- Takes a place out of the distribution; the rest is scaled to sum to one again.
+-- Removes an index from the distribution and rescales the rest to sum to one.
 local function remove(place, n)
    local mass = buffer[place] - (place > 0 and buffer[place - 1] or 0)
    for k = place, n - 1 do buffer[k] = buffer[k] - mass end
@@ -52,7 +52,7 @@ function categories.have_mass(weights)
    return true
 end
 
--- Writes n categories of each row of such a matrix, drawn from generator g, to a pointer of whole numbers.
+-- Draws n categories for each row of such a matrix with generator g, and writes them to a pointer to whole numbers.
 function categories.multinomial(to, g, weights, n, replacement)
    local rows, most = weights[1], weights[3]
    for i = 0, rows - 1 do
@@ -67,8 +67,9 @@ function categories.multinomial(to, g, weights, n, replacement)
    end
 end
 
--- Walker's alias method, by Vose: each category keeps its own with a probability, else its alias. q: the probabilities
--- times n, which become those of keeping it. Gives the list of aliases; nil if there can be none.
+-- Walker's alias method, by Vose: each category is kept with some probability, else replaced by its alias. q: the
+-- probabilities times n; on return, the probabilities of keeping. Returns the list of aliases; nil if there can be
+-- none.
 function categories.alias_table(q, n)
    local alias, small, large = {}, {}, {}
    for i = 1, n do
@@ -91,7 +92,7 @@ function categories.alias_table(q, n)
    if least <= 0 then return nil end
    for i = 1, n do
       if largest > 1 then q[i] = q[i] / largest end
-      -- The first category as an alias is what one without an alias has, too; such a one always keeps its own.
+      -- In the result, a category without an alias has alias 1; it is always kept.
       if alias[i] <= 1 then alias[i], q[i] = 1, 1 end
    end
    return alias

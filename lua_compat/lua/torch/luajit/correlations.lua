@@ -1,7 +1,7 @@
--- Correlations and convolutions of few numbers (torch.conv2, xcorr2, conv3, xcorr3), as the kernel has them. A plane or
--- volume is laid into a room, with a border of zeros where only parts of the kernel lie on it. The window that begins
--- at element i has its others at fixed distances from it, so the result is a sum of the room's elements, shifted, for
--- all i in one loop; what is no window is left out.
+-- Correlations and convolutions of few numbers (torch.conv2, xcorr2, conv3, xcorr3), with the kernel's results. A plane
+-- or volume is copied into a scratch buffer, with a border of zeros for full convolutions. There, the elements of every
+-- window have fixed distances from its first element. So the result is a sum of shifted copies of the buffer, computed
+-- in one loop over all positions; positions that are not the start of a window are skipped in the end.
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local few = require 'torch.luajit.elementwise'
@@ -20,8 +20,8 @@ local MOST = 2 ^ 17 -- multiplications
 local doubles = ffi.typeof 'double *'
 local function numbers(name, n) return ffi.cast(doubles, room(name, 8 * n)) end
 
--- depth x height x width numbers from q on, in a room of `all`, whose planes have `high` rows of `wide`: from `first`
--- on.
+-- Copies depth x height x width numbers from q into a buffer of `all` numbers, starting at `first`; its planes have
+-- `high` rows of `wide` numbers.
 local function laid(q, depth, height, width, first, high, wide, all)
    local p = numbers('laid', all)
    ffi.fill(p, 8 * all)
@@ -40,7 +40,7 @@ end
 
 local function sizes_at_end(t, dims) return dims == 3 and t[2 * t.nd - 5] or 1, t[2 * t.nd - 3], t[2 * t.nd - 1] end
 
--- The tensor itself, or a copy of few elements in one piece; false where that is for Python.
+-- The tensor itself, or a contiguous copy of few elements; false if Python has to compute.
 local function in_one_piece(t)
    if is_contiguous(t) then return t end
    local new = memory.temporary(t.T)
@@ -48,8 +48,8 @@ local function in_one_piece(t)
    return few.copy(new, t, count(t)) and new
 end
 
--- out = the correlations of x, one plane, or planes that are paired with those of k, or of which each has one in each
--- of k's sets.
+-- out = the correlations of x with k. x is one plane, or one plane for each plane of k, or one for each plane in every
+-- set of k.
 function ways.luajit.correlate(out, x, k, dims, full, flipped)
    local T = x.T
    if not T.real or k.T ~= T or out.T ~= T or few.LIMIT == 0 or count(x) > MOST or count(k) > MOST
@@ -65,7 +65,7 @@ function ways.luajit.correlate(out, x, k, dims, full, flipped)
    local high, wide = height + 2 * before_height, width + 2 * before_width
    local layers, rows, columns = depth + 2 * before_depth - deep + 1, high - tall + 1, wide - broad + 1
    local planes, sets = x.nd > dims and x[1] or 1, k.nd > dims + 1 and k[1] or 1
-   local starts = ((layers - 1) * high + rows - 1) * wide + columns -- from the first window's to the last's
+   local starts = ((layers - 1) * high + rows - 1) * wide + columns -- the distance from the first window to the last
    local all, of_plane, of_kernel = (depth + 2 * before_depth) * high * wide, depth * height * width,
       deep * tall * broad
    if planes * sets * of_kernel * starts > MOST or all > MOST

@@ -1,4 +1,4 @@
--- Cross products of few triples, computed here: each product is rounded, as in lua_compat/kernels/construction.py.
+-- Cross products of few vectors in LuaJIT. Each product is rounded, as in lua_compat/kernels/construction.py.
 local memory = require 'torch.core.memory'
 local may_overlap = require('torch.core.overlap').may_overlap
 local no = require('torch.core.ways').no
@@ -9,12 +9,12 @@ local first_element = memory.first_element
 
 local triples = {}
 
-local MOST = 4 -- times few.LIMIT elements: several operators of PyTorch stand against one loop
+local MOST = 4 -- times few.LIMIT elements: one loop replaces several operators of PyTorch
 
 local function read_whole(p, i) return p[i] + 0LL end
 local function as_it_is(v) return v end
 
--- r, of the sizes of a and b, becomes their cross products along d; false, with nothing done, where that is for Python.
+-- Sets r, of a's and b's sizes, to their cross products along d; false, with nothing done, if Python has to compute.
 function triples.cross(r, a, b, d)
    local T = r.T
    if not (T.real or T.whole) or memory.count(a) > MOST * few.LIMIT or may_overlap(r, a) or may_overlap(r, b) then

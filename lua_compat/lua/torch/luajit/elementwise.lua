@@ -1,5 +1,5 @@
--- Tensors of few elements, computed here: a call of Python and the views made for it cost as much as thousands of
--- additions. A tensor may lie in memory in any way that three loops can follow.
+-- Tensors of few elements, computed in LuaJIT: calling Python and creating the views for the call cost as much as
+-- thousands of additions. A tensor may have any layout that three nested loops can traverse.
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local apart = require 'torch.core.overlap'
@@ -18,8 +18,8 @@ local has = templates.has
 
 local few = {}
 
--- C's functions: that of which LuaJIT does not compile its own, that which it may make products of, and one that it
--- lacks. (A script may declare them, too.)
+-- C's functions: fmod, which LuaJIT's own does not compile; pow, which LuaJIT may replace by products; log1p, which Lua
+-- lacks. (A script may declare them, too, hence the other names.)
 ffi.cdef [[
    double th_fmod(double, double) __asm__("fmod");
    double th_pow(double, double) __asm__("pow");
@@ -30,30 +30,30 @@ few.log1p = ffi.C.th_log1p
 local functions = templates.functions
 functions.fmod, functions.pow, functions.log1p = ffi.C.th_fmod, ffi.C.th_pow, few.log1p
 
--- As many elements cost about as much in Python as here.
+-- Up to this many elements, LuaJIT is about as fast as Python.
 few.LIMIT = 2048
 
--- Functions such as exp cost Lua ten times as much as an addition; PyTorch has them for several elements at once.
+-- Functions such as exp cost Lua ten times as much as an addition; PyTorch vectorises them.
 few.LIMIT_OF_FUNCTIONS = 128
 
--- Whether n elements are few, or as many as PyTorch, which is not loaded yet, is not to be loaded for.
+-- Whether n elements are few, or few enough to avoid loading PyTorch.
 local function fits_for_now(n)
    return n <= few.LIMIT or few.LIMIT > 0 and library.saves_pytorch(n) or no 'many elements'
 end
 few.fits_for_now = fits_for_now
 
--- Whether the n elements of r are few, and numbers that Lua computes with as Torch7 does.
+-- Whether r's n elements are few, and numbers that Lua computes with as Torch7 does.
 local function small(r, n) return n <= few.LIMIT and r.T.real end
 few.small = small
 
 -- Whether they are few whole numbers.
 local function small_whole(r, n) return n <= few.LIMIT and r.T.whole end
 
--- The loops that go through tensors of the same sizes together, the innermost first: turns, and for each tensor the
--- steps between its elements. Neighbouring dimensions that lie in memory like one become one.
+-- The nested loops that traverse tensors of the same sizes together, innermost first: the number of iterations, and
+-- each tensor's strides. Neighbouring dimensions that can be traversed as one are merged.
 local turns, steps1, steps2, steps3 = { 1, 1, 1 }, { 0, 0, 0 }, { 0, 0, 0 }, { 0, 0, 0 }
 
-local function plan(r, t, s) -- whether three loops are enough
+local function plan(r, t, s) -- returns whether three loops suffice
    local k = 0
    for d = 2 * r.nd - 1, 1, -2 do
       local n = r[d]
@@ -73,7 +73,7 @@ local function plan(r, t, s) -- whether three loops are enough
    return true
 end
 
--- A contiguous tensor seen with the sizes of another of as many elements.
+-- Views a contiguous tensor with the sizes of another that has as many elements.
 local function reshaped(t, like)
    local view, stride = { T = t.T, S = t.S, off = t.off, nd = like.nd }, 1
    for d = 2 * like.nd - 1, 1, -2 do
@@ -85,7 +85,7 @@ end
 
 local function as_like(x, like) return same_size(x, like) and x or is_contiguous(x) and reshaped(x, like) end
 
--- The same for tensors of n elements each, of which those that have other sizes are contiguous.
+-- The same for tensors of n elements each; those with other sizes must be contiguous.
 local function plan_all(r, t, s, n)
    if same_size(r, t) and same_size(r, s) then return plan(r, t, s) end
    if count(t) ~= n or count(s) ~= n then return no 'numbers of elements that differ' end
@@ -94,11 +94,11 @@ local function plan_all(r, t, s, n)
    return p and q and u and plan(p, q, u)
 end
 
--- Rows of neighbouring elements that lie apart are put one after the other first: LuaJIT enters a loop anew for each
--- row, which costs more than copying it. So are elements that do not lie in rows, for what is computed without branches
--- then. Rooms for that, by type and tensor.
-local BLOCK = 8 -- elements of a row; fewer are as fast one by one
-local ROWS = 8192 -- elements; so many new views cost about as much in Python as here
+-- Short contiguous rows are first copied into one buffer: LuaJIT enters a loop anew for each row, which costs more than
+-- copying. So are elements that form no rows, if branch-free code will then be used. The scratch buffers, by type and
+-- tensor.
+local BLOCK = 8 -- elements of a row; shorter rows are as fast element by element
+local ROWS = 8192 -- elements; above that, Python is about as fast
 local rooms = {}
 local function room(T, which)
    local key = 4 * T.code + which
@@ -109,8 +109,9 @@ local function room(T, which)
    return rooms[key].pointer
 end
 
--- The elements of p = those of q, by the turns of three loops, of which these are the first two, and the steps of both,
--- four rows at a time. By size: elements are seen as whole numbers, so that NaNs keep their bits.
+-- Copies q's elements to p's, with the first two of the three loops and the strides of both passed as arguments, four
+-- rows at a time. One function for each element size: elements are handled as whole numbers, so that NaNs keep their
+-- bits.
 local MOVE = [[
    return function(p, q, a, b, inner, outer)
       local n1, n2, n3 = turns[inner], turns[outer], turns[3]
@@ -146,8 +147,8 @@ for size, name in pairs{ [1] = 'uint8_t', [2] = 'int16_t', [4] = 'int32_t', [8] 
       { turns = turns })
 end
 
--- The loops that `plan` has made, with steps a of p and b of q, and the first two in the order that has the longer one
--- inside.
+-- Runs the loops that `plan` has made, with strides a of p and b of q. The longer of the two inner loops becomes the
+-- innermost.
 local function move(T, p, q, a, b)
    local n1, n2, size = turns[1], turns[2], T.size
    if a[1] == 1 and b[1] == 1 and n1 >= BLOCK then
@@ -161,15 +162,15 @@ local function move(T, p, q, a, b)
    move_of[size](ffi.cast(pointer, p), ffi.cast(pointer, q), a, b, n1 < n2 and 2 or 1, n1 < n2 and 1 or 2)
 end
 
--- The steps of elements that lie one after the other.
+-- The strides of contiguous elements.
 local dense = { 1, 0, 0 }
 local function one_after_the_other()
    dense[2], dense[3] = turns[1], turns[1] * turns[2]
    return dense
 end
 
--- The elements of a tensor that `plan` has gone through, one after the other: where they are if they lie so already, or
--- in a room, copied if they will be read.
+-- The elements of a tensor that `plan` has processed, contiguous: in place if they are already, else in a scratch
+-- buffer. is_read: they are copied there.
 local function together(T, which, p, steps, is_read)
    local n1, n2, s2, s3 = turns[1], turns[2], steps[2], steps[3]
    if steps[1] == 1 and (n2 == 1 or s2 == n1) and (turns[3] == 1 or s3 == n1 * n2) then return p end
@@ -178,21 +179,20 @@ local function together(T, which, p, steps, is_read)
    return moved
 end
 
--- Writes them back to where they are.
+-- Copies them back into the tensor.
 local function scatter(T, moved, p) move(T, p, moved, steps1, one_after_the_other()) end
 
--- The n elements of t in their order, which will only be read, one after the other: a pointer to them where they are,
--- or in a room (1, 2 or 3), where they stay until the next are put there. nil where that is for what computes
--- otherwise.
+-- A pointer to the n elements of t in their order, contiguous and read-only: in place, or in scratch buffer 1, 2 or 3,
+-- which is valid until its next use. nil if this way does not apply.
 function few.in_one_piece(t, which, n)
    if is_contiguous(t) then return first_element(t) end
    if n > ROWS or few.LIMIT == 0 or not t.T.here or not plan(t, t, t) then return no 'many elements that lie apart' end
    return together(t.T, which, first_element(t), steps1, true)
 end
 
--- Whether each of r's elements has memory of its own: each loop steps over all that lies along those with smaller
--- steps.
-local function reach(loop, other) -- of what lies along another loop, if that is inside this one
+-- Whether all elements of r have memory of their own: each loop's stride exceeds the extent of the loops with smaller
+-- strides.
+local function reach(loop, other) -- the extent along `other`, if its stride is smaller
    local step = steps1[other]
    return step <= steps1[loop] and (turns[other] - 1) * step or 0
 end
@@ -201,10 +201,10 @@ local function is_outside(loop, other, third)
 end
 local function have_own_memory() return is_outside(1, 2, 3) and is_outside(2, 1, 3) and is_outside(3, 1, 2) end
 
--- Whether all three lie in rows.
+-- Whether all three tensors consist of contiguous rows.
 local function in_rows() return turns[1] >= BLOCK and steps1[1] == 1 and steps2[1] == 1 and steps3[1] == 1 end
 
--- The same of elements that will be written: also whether they have to be put back.
+-- The same for elements that will be written; also returns whether they have to be copied back.
 function few.to_be_written(r, which, n)
    if is_contiguous(r) then return first_element(r), false end
    if n > ROWS or few.LIMIT == 0 or not r.T.here or not (plan(r, r, r) and have_own_memory()) then
@@ -215,34 +215,34 @@ function few.to_be_written(r, which, n)
    return moved, moved ~= p
 end
 
--- Puts them back from there.
+-- Copies them back from there.
 function few.put_back(r, moved)
    plan(r, r, r)
    scatter(r.T, moved, first_element(r))
 end
 
--- Whether all three, of as many elements, are matrices that lie in memory in one piece and in the same way, column
--- after column: what is computed element by element may go through them so, too.
+-- Whether all three, of as many elements, are column-major matrices without gaps. Elementwise operations may traverse
+-- them as contiguous memory, too.
 local function is_turned(r) return r.nd == 2 and r[2] == 1 and r[4] == r[1] end
 local function are_turned(r, t, s)
    return is_turned(r) and (t == r or is_turned(t) and t[1] == r[1]) and (s == t or is_turned(s) and s[1] == r[1])
 end
 few.are_turned = are_turned
 
--- Whether t's elements lie one after the other, in whatever order.
+-- Whether t's elements are contiguous, in whatever order.
 function few.is_dense(t) return is_contiguous(t) or is_turned(t) end
 
--- t, or a record for what follows of its n elements in their order, in a room; nil as above.
+-- t, or the record of a contiguous copy of its n elements in a scratch buffer; nil as above.
 function few.contiguous(t, which, n)
    if is_contiguous(t) then return t end
    local p = few.in_one_piece(t, which, n)
    return p and reshaped({ T = t.T, S = { p = p }, off = 0 }, t)
 end
 
--- Codes of up to three types in main memory, as one number.
+-- The codes of up to three types in main memory, as one number.
 local function key_of(R, T, S) return R.host.code + 16 * T.host.code + 256 * S.host.code end
 
--- The lists of all that there are, by what loops are for: numbers of one type, comparisons, masks, copies.
+-- All keys, by kind of loop: arithmetic in one type, comparisons, masks, copies.
 local keys_of = { computed = {}, compared = {}, masked = {}, copied = {} }
 local function add_key(of, R, T, S) table.insert(keys_of[of], key_of(R, T, S)) end
 for _, code in ipairs(types.codes_of_numbers) do
@@ -255,10 +255,10 @@ for _, code in ipairs(types.codes_of_numbers) do
 end
 add_key('copied', types.Half, types.Half, types.Half)
 
--- What expressions have for an element of each of three tensors: $x, $y and $r. LuaJIT computes in double precision:
--- $round(...) is rounded as C rounds each step of what it computes with floats; what is written is in any case. Of
--- finite numbers without a branch, which a processor guesses where it is as good as random: $gate(...) is 1 where it is
--- above zero, else 0; $whole_part(...), with its sign where that is 0 (of two zeros min and max give the second).
+-- What expressions may use for the elements of three tensors: $x, $y and $r. LuaJIT computes in double precision;
+-- $round(...) rounds as C does after each step in float (the result that is written is always rounded). Without
+-- branches, which a processor mispredicts on random data, and for finite numbers only: $gate(...) is 1 if its argument
+-- is above zero, else 0; $whole_part(...) keeps the sign of a zero (of two zeros, min and max return the second).
 local function of_elements(T, x, y, r, further)
    return setmetatable({ x = x, y = y, r = r, round = T.real and T.size < 8 and 'to_float($1)' or '($1)',
       to_float = T.cast,
@@ -311,23 +311,23 @@ local LOOPS = [[
    end
 ]]
 
--- Whole numbers are computed with as C does: in 64 bits, of which as many as there is room for are kept.
+-- Whole numbers are computed as in C: in 64 bits, of which the low bits are kept.
 local function read_whole(p, i) return p[i] + 0LL end
 local function whole(v) return v and v + 0LL end
 few.read_whole = read_whole
 
 local function read(p, i) return p[i] end
 
--- How elements of type T are read to compute with them.
+-- How elements of type T are read for arithmetic as in C.
 local function as_c_does(_, T) return T.real and T.get or read_whole end
 local function as_numbers(_, T) return T.get end
 
--- A function(r, t, s, v, n, result, may_be_many, in_one_piece) of records with n elements each: runs `body` for each
--- element, which is p[a] of r, $x of t, $y of s and $r what r holds; v and w: numbers. Gives whether it could, and
--- result. may_be_many: also where elements of more than LIMIT lie apart. in_one_piece: nil, or what may compute the
--- same of elements that lie one after the other, and gives whether it has. For each key of types on its own: traces are
--- for one type of memory, and where others come along LuaJIT soon gives up.
--- reading(R, T): gives how elements of t, and of s if otherwise, are read.
+-- Returns a function(r, t, s, v, n, result, may_be_many, in_one_piece) of records with n elements each. It runs `body`
+-- for each element, where p[a] is r's element, $x t's, $y s's, and $r the current value of r's; v and w are numbers. It
+-- returns whether it could, and `result`. may_be_many: also for more than LIMIT elements that are not contiguous.
+-- in_one_piece: nil, or a function that may compute the same for contiguous elements and returns whether it has. There
+-- is one function for each key of types: traces are for one type of memory, and LuaJIT soon gives up when others occur.
+-- reading(R, T): returns how elements of t are read, and of s if that differs.
 local function loops(body, keys, reading)
    local loops_of = templates.for_each(keys, function(key)
       local R, T = types[key % 16], types[floor(key / 16) % 16]
@@ -344,9 +344,9 @@ local function loops(body, keys, reading)
    return function(r, t, s, ...) return loops_of(key_of(r.T, t.T, s.T))(r, t, s, ...) end
 end
 
--- The same loop over tensors in one piece whose elements are all finite, which may be read as they are: four at a time.
--- An expression's function(p, q, u, n, v, w), for each size on its own: traces are for one type of memory.
-local FEWEST_PLAIN = 512 -- elements; to find fewer finite costs as much as it saves
+-- The same loop for contiguous tensors whose elements are all finite, which can be read directly, four at a time. It
+-- makes an expression's function(p, q, u, n, v, w), one for each element size: traces are for one type of memory.
+local FEWEST_PLAIN = 512 -- elements; for fewer, the check for finite numbers costs as much as it saves
 local PLAIN = [[
    return function(p, q, u, n, v, w)
       for i = 0, n - 4, 4 do
@@ -359,8 +359,8 @@ local PLAIN = [[
 ]]
 
 local function plain_loops(expression, codes)
-   -- All are read before any is computed: each is then in a register of its own, and none waits for another (a root
-   -- does, where it is written over another).
+   -- All elements are read before any is computed. Each is then in its own register, and none waits for another (a root
+   -- waits if its register holds an earlier one).
    local reading = {}
    for _, row in ipairs{ { 'x', 'q' }, { 'y', 'u' }, { 'r', 'p' } } do
       if has(expression, row[1]) then
@@ -376,18 +376,17 @@ local function plain_loops(expression, codes)
    end)
 end
 
--- Whether the n numbers of type T at p and those at q, which may be the same, are known to be finite; the same of all
--- elements of two tensors of as many, in one piece, or of one given twice (torch/blas.lua, which needs this file, has
--- both).
+-- Whether the n numbers of type T at p, and those at q (which may be p), are known to be finite; and the same for all
+-- elements of two contiguous tensors with the same number of elements, or of one passed twice. luajit/blas.lua, which
+-- requires this file, defines both.
 function few.are_finite() return false end
 function few.reads_plainly() return false end
 
--- expression of $x, $y, the numbers v and w and $r, what r holds -> function(r, t, s, v, n, w): the elements of r
--- become it, in the order they lie in memory or that of their indices. Gives false, with nothing done, where that is
--- for Python.
--- for_whole: also for whole numbers; most: how often LIMIT real numbers may be (2), or 'LIMIT_OF_FUNCTIONS', or
--- 'SAME_BITS' (2, and more before PyTorch is loaded, which gives the same bits); plain: what is the same of finite
--- elements, and one of those or of v and w where they are whole numbers, without branches.
+-- An expression of $x, $y, the numbers v and w, and $r (r's current value) -> function(r, t, s, v, n, w), which sets
+-- each element of r to it, in memory order or index order. Returns false, with nothing done, if Python has to compute.
+-- for_whole: also for whole numbers. most: the limit for real numbers, as a multiple of LIMIT (default 2); or
+-- 'LIMIT_OF_FUNCTIONS'; or 'SAME_BITS' (2, and more until PyTorch, which computes the same bits, is loaded). plain: an
+-- equivalent expression for finite elements, and for whole v and w, without branches.
 function few.pointwise(expression, for_whole, most, plain)
    local times = tonumber(most) or 2
    local for_functions, same_bits = most == 'LIMIT_OF_FUNCTIONS', most == 'SAME_BITS'
@@ -424,18 +423,18 @@ function few.pointwise(expression, for_whole, most, plain)
    end
 end
 
--- Functions that are C's, as Torch7's are, for very few elements (PyTorch's may differ in the last bit), and PyTorch's
--- for
--- more: function(r, t, t, nil, n) for each name, as few.pointwise makes them.
+-- Functions that use C's, as Torch7 does, for very few elements (PyTorch's may differ in the last bit), and PyTorch's
+-- for more: function(r, t, t, nil, n) for each name, as few.pointwise makes them.
 few.functions = {}
 
--- condition of $x, $y and the number v -> function(r, t, s, v, n): the elements of r become 1 where it holds, else 0.
+-- A condition on $x, $y and the number v -> function(r, t, s, v, n), which sets each element of r to 1 if it holds,
+-- else 0.
 function few.comparison(condition)
    local run = loops(('p[a] = (%s) and 1 or 0'):format(condition), keys_of.compared, as_c_does)
    local loops_of = signs.comparison(condition:match('^$x ([<>=~]+) (%$?[yv])$'))
    local function compare_plainly(T, p, q, u, n, v)
       if T.real and not few.are_finite(T, n, q, u) then return false end
-      local written = n <= ROWS and room(types.Byte, 1) or p -- new memory is slow to write byte by byte
+      local written = n <= ROWS and room(types.Byte, 1) or p -- fresh memory is slow to write byte by byte
       loops_of(T.host.code)(written, q, u, n, v)
       if written ~= p then ffi.copy(p, written, n) end
       return true
@@ -456,7 +455,7 @@ function few.comparison(condition)
    end
 end
 
--- Makes the elements of r the number v where those of the mask m, bytes of as many elements, are not 0; false as above.
+-- Sets the elements of r to v where the bytes of the mask m, which has as many elements, are not 0; false as above.
 local fill = loops('p[a] = $y ~= 0 and v or $r', keys_of.masked, function(R) return as_c_does(R, R), read end)
 function few.fill_where(r, m, v, n)
    if m.T.host ~= types.Byte or not m.T.here or may_overlap(r, m) then
@@ -466,11 +465,10 @@ function few.fill_where(r, m, v, n)
    return small_whole(r, n) and fill(r, m, m, whole(v), n)
 end
 
--- statement that updates `result` from $x and $y, and perhaps v -> function(t, s, start, v): the result over all
--- elements, or nil.
--- for_whole: also for whole numbers, or 'IN_64_BITS', where these are computed with as C does; for_many: also for many
--- real numbers, either 'FLOATS', which Torch7, too, adds up as doubles, in their order, 'REALS', which are, too, or
--- 'SAME_BITS': before PyTorch is loaded, which gives the same.
+-- A statement that updates `result` from $x and $y, and perhaps v -> function(t, s, start, v): the result over all
+-- elements, or nil. for_whole: also for whole numbers; 'IN_64_BITS': computed as in C. for_many: also for many real
+-- numbers: 'FLOATS' (which Torch7, too, adds up in order, as doubles), 'REALS' (floats and doubles), or 'SAME_BITS'
+-- (until PyTorch, which computes the same bits, is loaded).
 local MOST_IN_ORDER = 2 ^ 20
 function few.reduction(statement, for_whole, for_many)
    local same_bits, in_64_bits = for_many == 'SAME_BITS', for_whole == 'IN_64_BITS'
@@ -493,10 +491,10 @@ function few.reduction(statement, for_whole, for_many)
    end
 end
 
--- The loops as copies of blocks of bytes, for tensors of one type that have such blocks.
-local COPIED_AT_ONCE = 2 ^ 18 -- bytes; from there on several threads are faster
+-- The loops as copies of blocks of bytes, for tensors of one type that consist of such blocks.
+local COPIED_AT_ONCE = 2 ^ 18 -- bytes; above that, several threads are faster
 
--- Whether r and t, of the same sizes, are `turns` of blocks of turns[1] neighbouring elements that are worth it.
+-- Whether r and t, of the same sizes, consist of blocks of turns[1] contiguous elements that are long enough.
 local function in_blocks(r, t)
    if not (same_size(r, t) and plan(r, t, t)) then return no 'elements that do not lie in blocks' end
    local n2, n3 = turns[2], turns[3]
@@ -520,7 +518,7 @@ local function copy_blocks(r, t, n)
    return true
 end
 
--- r = a function of each of the n elements of t, as torch/vectors.lua has it, where there are many; false as above.
+-- r = a vector-library function (luajit/vectors.lua) of each of t's n elements, where they are many; false as above.
 local function function_of_blocks(name, r, t, n)
    if n <= few.LIMIT_OF_FUNCTIONS or r.T ~= t.T or may_overlap(r, t) then
       return no 'other types, or a result that shares memory with what is read'
@@ -548,8 +546,8 @@ for _, name in ipairs{ 'exp', 'log', 'log1p', 'sin', 'cos', 'tan', 'asin', 'acos
    end
 end
 
--- 1 / (1 + exp(-X)) in three steps, for r that has each element for itself.
-local TIMES = 8 -- LIMIT: as many as torch/vectors.lua has
+-- 1 / (1 + exp(-X)) in three steps, for an r whose elements share no memory.
+local TIMES = 8 -- times LIMIT: the maximum of luajit/vectors.lua
 local negative, of_exponential = few.pointwise('-$x', false, TIMES), few.pointwise('1 / (1 + $x)', false, TIMES)
 local function sigmoid_of_many(r, t, n)
    if few.LIMIT_OF_FUNCTIONS == 0 or r.T ~= t.T or not vectors.routine(r.T, 'exp', n) then
@@ -566,7 +564,7 @@ end
 local sigmoid = few.pointwise('1 / (1 + exp(-$x))', false, 'LIMIT_OF_FUNCTIONS')
 function few.functions.sigmoid(r, t, _, _, n) return sigmoid(r, t, t, nil, n) or sigmoid_of_many(r, t, n) end
 
--- Makes the n elements of r those of t; false, with nothing done, where that is for Python.
+-- Copies the n elements of t to r; false, with nothing done, if Python has to compute.
 local copy_loops = loops('p[a] = $x', keys_of.copied, function(R, T) return R.real and T.get or read end)
 local set_loops = loops('set(p, a, $x)', keys_of.copied, as_numbers)
 
@@ -589,7 +587,7 @@ function few.copy(r, t, n)
       end
       return copy_loops(r, t, t, nil, n, nil, true)
    end
-   -- Whole numbers of 64 bits as float would be rounded twice.
+   -- Converting 64-bit whole numbers to float would round twice.
    if R.whole and T.whole or R.real and (T.real or T.whole and not (T.size == 8 and R.size == 4)) then
       return copy_loops(r, t, t, nil, n, nil, true)
    end
@@ -599,7 +597,7 @@ function few.copy(r, t, n)
    return R.whole and T.real and set_loops(r, t, t, nil, n, nil, true)
 end
 
--- Makes all elements of r zero; false as above.
+-- Sets all elements of r to zero; false as above.
 function few.zero(r, n)
    local bytes = n * r.T.size
    if not r.T.here or not is_contiguous(r) or bytes > COPIED_AT_ONCE and not fits_for_now(n) then
@@ -609,7 +607,7 @@ function few.zero(r, n)
    return true
 end
 
--- Makes the n elements from p on a value: what is written once is copied, twice as much each time.
+-- Sets n contiguous elements from p on to a value: the part already written is copied, doubling each time.
 local function fill_in_one_piece(p, v, n, size)
    local done = n < BLOCK and n or BLOCK
    for i = 0, done - 1 do p[i] = v end
@@ -620,7 +618,7 @@ local function fill_in_one_piece(p, v, n, size)
    end
 end
 
--- The same of a tensor that lies in rows: one is filled, and copied to each.
+-- The same for a tensor that consists of rows: the first is filled, and copied to the others.
 local function fill_rows(r, v)
    if not (plan(r, r, r) and in_rows() and turns[1] <= ROWS and turns[2] * turns[3] <= few.LIMIT) then
       return no 'elements that do not lie in short rows'
@@ -634,7 +632,7 @@ local function fill_rows(r, v)
    return true
 end
 
--- Makes all elements of r a value; false as above.
+-- Sets all elements of r to a value; false as above.
 local fill_loops = few.pointwise('v', true, 'SAME_BITS')
 function few.fill(r, v, n)
    local T = r.T
@@ -648,21 +646,21 @@ function few.fill(r, v, n)
    return fill_loops(r, r, r, v, n)
 end
 
--- The index p[k], which was found to be one of 1 (or `first`) to last before: the memory that is written may be its
--- own.
+-- Reads index p[k] again, which was already found to be in 1 (or `first`) to last: the memory being written may be the
+-- indices' own.
 function few.place(p, k, last, first)
    local at = tonumber(p[k])
    if at >= (first or 1) and at <= last then return at end
    error('an index that lies where a result is written became invalid', 0)
 end
 
--- The steps of a matrix from row to row and from column to column; a vector is a column.
+-- The strides of a matrix from row to row and from column to column; a vector is a column.
 local function steps(m)
    if m.nd == 2 then return m[2], m[4] end
    return m[2], 0
 end
 
--- Short rows are added up without a loop: LuaJIT enters one anew each time, which costs as much as ten products.
+-- Short rows are added up without a loop: LuaJIT enters a loop anew each time, which costs as much as ten products.
 local function sum_of_products(get, q, at, step, u, other, other_step, n)
    local sum = 0
    if n > 4 then
@@ -679,8 +677,9 @@ local function sum_of_products(get, q, at, step, u, other, other_step, n)
    return sum
 end
 
--- r = beta * t + alpha * the product of a and b: matrix and matrix, matrix and vector, or two vectors (the outer one).
--- t may be r; with beta 0 what it holds does not count. Gives false, with nothing done, where that is for Python.
+-- r = beta * t + alpha * the product of a and b: of two matrices, a matrix and a vector, or two vectors (the outer
+-- product). t may be r; if beta is 0, its values are ignored. Returns false, with nothing done, if Python has to
+-- compute.
 function few.product(r, beta, t, alpha, a, b)
    local outer = a.nd == 1
    local rows, inner = a[1], outer and 1 or a[3]
@@ -698,7 +697,7 @@ function few.product(r, beta, t, alpha, a, b)
    local p, s, q, u = r.S.p + r.off, t.S.p + t.off, a.S.p + a.off, b.S.p + b.off
    local i, j = 0, 0
    for _ = 1, rows * columns do
-      -- BLAS does not look at factors that are multiplied by zero
+      -- BLAS does not read factors that are multiplied by zero
       local sum = (alpha ~= 0 or outer) and alpha * sum_of_products(get, q, i * a1, a2, u, j * b2, b1, inner) or 0
       if beta ~= 0 then sum = sum + beta * get(s, i * t1 + j * t2) end
       p[i * r1 + j * r2] = sum
@@ -708,9 +707,9 @@ function few.product(r, beta, t, alpha, a, b)
    return true
 end
 
--- The same of each matrix in batches, where that is worth it (blas.batched_product is for more): Python's way is dear,
--- but its arithmetic is cheaper.
-local WORK = 2 ^ 11 -- multiplications that cost about as much as the way; an element of the result costs four
+-- The same for each matrix of a batch, where that is worth it (blas.batched_product handles larger ones): calling
+-- Python is expensive, but its arithmetic is cheaper.
+local WORK = 2 ^ 11 -- multiplications that cost as much as the call of Python; an element of the result counts as four
 
 local function first_matrix(batch)
    return { batch[3], batch[4], batch[5], batch[6], T = batch.T, S = batch.S, off = batch.off, nd = 2 }

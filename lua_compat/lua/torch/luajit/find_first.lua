@@ -1,5 +1,5 @@
--- Index of the first element equal to a number known to occur: found by C's searches, which look at several at a time.
--- That for wide characters, of four bytes, finds numbers of as many and halves of larger ones.
+-- Index of the first element equal to a number known to occur, found by C's search functions, which compare several at
+-- a time. wmemchr, for 4-byte characters, finds 4-byte numbers and halves of larger ones.
 local ffi = require 'ffi'
 local C, band, rshift, cast = ffi.C, bit.band, bit.rshift, ffi.cast
 
@@ -12,8 +12,8 @@ local first_places = {}
 
 local bytes, words = ffi.typeof 'const uint8_t *', ffi.typeof 'const int32_t *'
 
--- What follows gives the place, from 0, of the number `to` at p in the n numbers from q[at] on. What is not there,
--- because another thread has changed it meanwhile, is at the end.
+-- These functions return the index, from 0, of the number `to` at p among n numbers, starting at q[at]. A number that
+-- another thread has removed meanwhile is reported at the end.
 
 local function of_byte(p, to, q, at, n)
    local row = cast(bytes, q) + at
@@ -27,13 +27,14 @@ local function of_word(p, to, q, at, n)
    return found == nil and n - 1 or found - row
 end
 
--- The same for numbers of two words, from the word k on, by one of them (0 or 1), of which fewer are equal.
+-- The same for numbers of two words, from index k on. It searches for the given half (0 or 1), of which fewer are
+-- equal.
 local function search(row, wanted, n, k, half)
    local found = C.th_wmemchr(row + k, wanted[half], 2 * n - k)
    if found == nil then return n - 1 end
    k = found - row
    if band(k, 1) == half and row[k + 1 - 2 * half] == wanted[1 - half] then return rshift(k, 1) end
-   return search(row, wanted, n, k + 1, half) -- no loop: LuaJIT does not compile one as a part of what calls it
+   return search(row, wanted, n, k + 1, half) -- recursion, because LuaJIT does not inline loops into a caller's trace
 end
 local FIRST, SECOND = ffi.abi 'le' and 0 or 1, ffi.abi 'le' and 1 or 0
 local function of_double(p, to, q, at, n)
@@ -43,7 +44,8 @@ local function of_long(p, to, q, at, n) return search(cast(words, q) + 2 * at, c
 
 local of_real, of_whole = { [4] = of_word, [8] = of_double }, { [1] = of_byte, [4] = of_word, [8] = of_long }
 
--- The search for numbers of a type, nil where there is none. Zero, of which there may be two, is not for it.
+-- The search function for numbers of type T; nil if there is none. It must not be used for zero, which may have either
+-- sign.
 function first_places.search(T) return (T.whole and of_whole or T.real and of_real or {})[T.size] end
 
 return first_places

@@ -1,5 +1,5 @@
--- Few elements written at the indices of a dimension, computed here: what is written, the kernels say. Each gives
--- false, with nothing done, where that is for Python.
+-- Writes few elements at indices along a dimension, in LuaJIT. The kernels define the results. Each function returns
+-- false, with nothing done, if Python has to compute.
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
 local is_apart = require('torch.core.overlap').is_apart
@@ -14,19 +14,18 @@ local places = {}
 
 local function read(p, i) return p[i] end
 
--- How many elements an index has in each of n slices.
+-- The number of elements in n slices.
 local function of_slices(r, d, n) return n * count(r) / r[2 * d - 1] end
 
--- The dimensions beside d of r, of which elements are written at the indices: outer, inner, and the steps in each and
--- along d. One that has more elements than 1 is the inner one. nil where two loops cannot follow them.
+-- The dimensions of r other than d: outer, inner, and the strides in each and along d. If only one has more than one
+-- element, it is the inner one. nil if two loops cannot traverse them.
 local function around(r, d)
    local outer, inner, outer_step, step, inner_step = outer_and_inner(r, d)
    if inner == 1 then return 1, outer, 0, step, outer_step end
    return outer, inner, outer_step, step, inner_step
 end
 
--- Whether few elements of r are written at the indices, which are in range, or as many as PyTorch is not to be loaded
--- for.
+-- Whether the elements of r to write are few, or few enough to avoid loading PyTorch. The indices are in range.
 local function are_few(r, d, index)
    if not r.T.here or few.LIMIT == 0 or index.nd ~= 1 or index.T.host ~= types.Long then
       return no 'elements on a device, or indices of another type'
@@ -35,7 +34,7 @@ local function are_few(r, d, index)
    return n <= 2 * few.LIMIT or few.fits_for_now(n)
 end
 
--- Whether s has the sizes of r, but n elements along d.
+-- Whether s has r's sizes, but n elements along d.
 local function fits(s, r, d, n)
    if s.T ~= r.T or s.nd ~= r.nd then return no 'other types' end
    for k = 1, r.nd do
@@ -44,8 +43,8 @@ local function fits(s, r, d, n)
    return true
 end
 
--- By type, what writes a value to each element of the slices of r at the indices of dimension d: of an element of s, of
--- which the slices lie one after the other, or the number v.
+-- For each type, writes to the elements of r's slices at the indices along dimension d: the elements of s, whose slices
+-- are contiguous, or the number v.
 local LOOPS = [[
    return function(r, d, index, s, v)
       local outer, inner, outer_step, step, inner_step = around(r, d)
@@ -77,7 +76,7 @@ local function writing(value)
 end
 local copy, add, fill = writing 'get(q, other)', writing 'get(p, to) + get(q, other)', writing 'v'
 
--- Whether slices of s may be written to r.
+-- Whether slices of s can be written to r.
 local function may_write(r, d, index, s)
    return are_few(r, d, index) and fits(s, r, d, index[1]) and is_apart(r, s, index)
 end
@@ -90,7 +89,7 @@ function places.add(r, d, index, s)
    return r.T.real and may_write(r, d, index, s) and add(r.T)(r, d, index, s)
 end
 
--- The elements of r at the indices of dimension d become a number of its type.
+-- Sets the elements of r at the indices along dimension d to a number of its type.
 function places.fill(r, d, index, value)
    return (r.T.real or r.T.whole) and are_few(r, d, index) and is_apart(r, index)
       and fill(r.T)(r, d, index, r, value)

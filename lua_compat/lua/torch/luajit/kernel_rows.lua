@@ -1,10 +1,10 @@
--- Rows of a kernel over numbers that lie in one piece, for many windows at once: the window that begins at element i
--- has its others right behind it.
+-- Applies rows of convolution weights to contiguous numbers, for many windows at once: the window of output i starts at
+-- element i, and its other elements follow directly.
 
 local taps = {}
 
--- sums = sums + the numbers from p on, n of them, times one, two or three of the weights from w[at] on, each a step
--- from the last: three at a time read and write the sums once.
+-- sums = sums + the n numbers from p on, times one, two or three weights from w[at] on, `step` apart: three at a time
+-- read and write the sums only once.
 local function add_one(sums, p, n, w, at)
    local a = w[at]
    for i = 0, n - 1 do sums[i] = sums[i] + a * p[i] end
@@ -18,7 +18,7 @@ local function add_three(sums, p, n, w, at, step)
    for i = 0, n - 1 do sums[i] = sums[i] + a * p[i] + b * p[i + 1] + c * p[i + 2] end
 end
 
--- The same for a whole row of weights, in their order.
+-- The same for a whole row of weights, in order.
 function taps.add(sums, p, n, w, at, step, weights)
    local k = 0
    while weights - k >= 3 do
@@ -32,8 +32,8 @@ function taps.add(sums, p, n, w, at, step, weights)
    end
 end
 
--- r[at], and on to as many as there are weights in a row, become larger by the product of the n numbers at g and those
--- from p on, from p + 1 on, and so on.
+-- Adds to r[at], r[at + 1], ... (one for each weight of a row) the dot product of the n numbers at g with those from p
+-- on, from p + 1 on, and so on.
 local function multiply_one(r, at, g, p, n)
    local a = 0
    for i = 0, n - 1 do a = a + g[i] * p[i] end

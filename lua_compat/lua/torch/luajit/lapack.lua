@@ -1,7 +1,7 @@
--- LAPACK's functions of small matrices: the routines that the kernels call, too, by PyTorch, with the same arguments,
--- without the way through Python, which takes ten times as long. Matrices lie column by column there. Each gives false,
--- with nothing done, where that is for Python: large matrices, numbers that are not finite, and whatever the routine
--- refuses, for the error.
+-- LAPACK's functions for small matrices: PyTorch's library routines, which the kernels also use, with the same
+-- arguments but without the call through Python, which takes ten times as long. Matrices are column-major there. Each
+-- function returns false, with nothing done, if Python has to compute: large matrices, numbers that are not finite, and
+-- inputs that the routine rejects (Python raises the error).
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local blas = require 'torch.luajit.blas'
@@ -17,14 +17,14 @@ local min, max = math.min, math.max
 local count, is_contiguous, first_element, resize = memory.count, memory.is_contiguous, memory.first_element,
    memory.resize
 
-local MOST = 2 ^ 14 -- elements of a matrix; beside the arithmetic of larger ones the way does not count
+local MOST = 2 ^ 14 -- elements of a matrix; for larger ones the call of Python is negligible
 
--- What the routines take: c, a letter, and v, a pointer.
+-- The routines' parameters: c, a letter; v, a pointer.
 local TAKEN = { getrf = 'vvvvvv', getrs = 'cvvvvvvvv', potrf = 'cvvvv', potrs = 'cvvvvvvv', potri = 'cvvvv',
    syevd = 'ccvvvvvvvvv',
    gesdd = 'cvvvvvvvvvvvvv', geqrf = 'vvvvvvvv', orgqr = 'vvvvvvvvv' }
 
-local found -- by the name of the type; false where the library lacks one
+local found -- by type name; false if the library lacks one
 local function find()
    if found then return end
    local all = {}
@@ -46,7 +46,7 @@ local function find()
 end
 templates.on_first_use(find)
 
--- The routines for matrices (records), nil where that is for Python.
+-- The routines for matrices (records); nil if Python has to compute.
 local function routines_for(a, b)
    local T = a.T
    if not blas.enabled or few.LIMIT == 0 or not T.real or a.nd ~= 2 or count(a) > MOST then
@@ -62,8 +62,8 @@ local function routines_for(a, b)
    return found[T.host.name] or nil
 end
 
--- Numbers for routines to read. Whole numbers have 32 bits for the library, perhaps 64 for another: the first half of
--- such a one is the other.
+-- Integer arguments for the routines. They have 32 bits in this library, perhaps 64 in another; the first half of the
+-- latter is the former.
 local wholes = {}
 for k = 1, 6 do wholes[k] = ffi.new('int64_t[1]') end
 local function whole(k, value)
@@ -75,7 +75,7 @@ local info = ffi.new('int32_t[2]')
 local function numbers(T, name, n) return ffi.cast(T.pointer, room(name, max(n, 1) * T.size)) end
 local function indices(name, n) return room(name, 8 * max(n, 1)) end
 
--- A copy of a matrix, or of a vector as a column, column by column.
+-- A column-major copy of a matrix, or of a vector as a column.
 local function columns_of(t, name)
    local rows, columns, row, column = t[1], 1, t[2], 0
    if t.nd == 2 then columns, column = t[3], t[4] end
@@ -93,8 +93,8 @@ local function columns_of(t, name)
    return p, rows, columns
 end
 
--- r = a matrix at p, of which rows lie `row` and columns `column` apart. As the kernels leave it: column by column,
--- unless r has the sizes and is not in one piece; by_rows: as r is, or row by row.
+-- r = a matrix at p with strides `row` and `column`. As from the kernels, r becomes column-major, unless it already has
+-- these sizes and is not contiguous. by_rows: r keeps its layout, or becomes row-major.
 local function write(r, p, rows, columns, row, column, by_rows)
    if r.nd ~= 2 or r[1] ~= rows or r[3] ~= columns or not by_rows and is_contiguous(r) then
       resize(r, 2, { rows, columns }, not by_rows and { 1, rows } or nil)
@@ -119,14 +119,14 @@ end
 
 local function are_plain(r, s, t) return not (kind(r) or s and kind(s) or t and kind(t)) end
 
--- Zeros above the diagonal of n x n numbers at p of `size` bytes each, column by column, or below it.
+-- Sets the n x n column-major numbers at p, of `size` bytes each, to zero above the diagonal, or below it.
 local function clear_triangle(p, n, size, below)
    for j = 0, n - 1 do
       if below then ffi.fill(p + (j * n + j + 1), (n - j - 1) * size) else ffi.fill(p + j * n, j * size) end
    end
 end
 
--- A routine's room for work, after it has told how many numbers that is.
+-- A routine's work buffer, whose size it returned when queried.
 local query = { Double = ffi.new 'double[1]', Float = ffi.new 'float[1]' }
 local function room_for_work(T, k)
    local n = query[T.host.name][0]
@@ -239,7 +239,7 @@ function ways.luajit.svd(u, s, v, a, job)
    return true
 end
 
--- The packed QR of a: its place, its scales, and its sizes.
+-- The packed QR factorisation of a: a pointer to it, its scales, and its sizes.
 local function factorize(routines, a)
    local T, p, rows, columns = a.T, columns_of(a, 'a')
    local scales, m, n = numbers(T, 'scales', min(rows, columns)), whole(1, rows), whole(2, columns)

@@ -1,6 +1,6 @@
--- Masks of few bytes looked at four at a time, and elements written where they are ones. Which are ones is as good as
--- random, so no loop has a branch: elements are bits that a mask keeps or lets go. Each gives nil or false, with
--- nothing done, where that is for what computes otherwise.
+-- Small masks, read four bytes at a time, and writing elements where they are one. Ones are as good as random, so no
+-- loop has a branch: elements are combined by bit operations. Each function returns nil or false, with nothing done, if
+-- another way has to compute.
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
@@ -20,10 +20,10 @@ local masks = {}
 local MOST = 2 ^ 15 -- elements
 local words = ffi.typeof 'int32_t *'
 
--- Whether n elements are few, or as many as PyTorch is not to be loaded for.
+-- Whether n elements are few, or few enough to avoid loading PyTorch.
 local function are_few(n) return few.LIMIT > 0 and (n <= MOST or few.fits_for_now(n)) end
 
--- The bits that any four of n bytes have, and those that all have.
+-- The OR and the AND of n bytes.
 local function bits_of(p, n)
    local any, all, q = 0, -1, cast(words, p)
    for k = 0, (n - n % 4) / 4 - 1 do any, all = bor(any, q[k]), band(all, q[k]) end
@@ -34,7 +34,7 @@ local function bits_of(p, n)
    return any, all
 end
 
--- The bits of a mask, nil where it is not for this, and whether all its bytes are ones and zeros.
+-- The bytes of a mask, nil if this way does not apply, and whether all of them are 0 or 1.
 local function looked_at(mask)
    local n = count(mask)
    if mask.T.host ~= types.Byte or not mask.T.here or n == 0 or not are_few(n) then
@@ -46,7 +46,7 @@ local function looked_at(mask)
    return any, all, band(any, 0xfefefefe) == 0
 end
 
--- Whether all bytes are ones and zeros; whether all, or any, are not zeros.
+-- Whether all bytes are 0 or 1; whether all, or any, are nonzero.
 function masks.are_valid(mask)
    local _, _, valid = looked_at(mask)
    return valid
@@ -61,9 +61,9 @@ function masks.any(mask)
    return any, any ~= 0
 end
 
--- list: the places of the ones among n bytes that are ones and zeros; gives how many there are. Another thread may
--- write to the bytes meanwhile: what is none of both counts as its last bit. Sums of 32 bits: a processor adds them up
--- four times as fast as doubles.
+-- Writes to `list` the positions of the ones among n bytes that are 0 or 1, and returns their number. Another thread
+-- may write meanwhile: of any other byte, the lowest bit counts. The sums have 32 bits, which a processor adds four
+-- times as fast as doubles.
 local function list_ones(list, p, n)
    local k = 0
    for i = 0, n - 4, 4 do
@@ -83,7 +83,7 @@ local function list_ones(list, p, n)
    return k
 end
 
--- The places (from 0) of the ones of a valid mask, until the next are asked for, and how many there are.
+-- The positions (from 0) of the ones in a valid mask, valid until the next call, and their number.
 function masks.places(mask)
    local n = count(mask)
    if mask.T.host ~= types.Byte or not mask.T.here or n == 0 or not are_few(n) then
@@ -95,8 +95,8 @@ function masks.places(mask)
    return list, list_ones(list, p, n)
 end
 
--- Functions for elements of each size, seen as whole numbers (NaNs keep their bits); traces are for one size. p = v
--- where the mask has a one.
+-- Functions for each element size. Elements are handled as whole numbers, so that NaNs keep their bits; traces are for
+-- one size. Sets p = v where the mask is one.
 local FILL = [[
    return function(p, mask, n, v)
       for i = 0, n - 1 do
@@ -105,7 +105,7 @@ local FILL = [[
       end
    end
 ]]
--- p = q's elements at the places; p's elements at the places = q's.
+-- Sets p to q's elements at the positions; or p's elements at the positions to q's.
 local MOVE = [=[
    return function(p, q, places, n)
       for k = 0, n - 1 do p[k] = q[places[k]] end
@@ -121,7 +121,7 @@ for size, ctype in pairs{ [1] = 'uint8_t', [2] = 'int16_t', [4] = 'int32_t', [8]
    fill[size] = templates.compile('torch.luajit.masks', FILL, { zero = size == 8 and '0LL' or 0 })
 end
 
--- r's elements, where the mask of as many zeros and ones has ones, become a number of its type.
+-- Sets r's elements to a number of its type where the mask, of as many zeros and ones, is one.
 function masks.fill(r, mask, number)
    local T, n = r.T, count(r)
    local size = T.size
@@ -143,10 +143,10 @@ function masks.fill(r, mask, number)
    return true
 end
 
--- Whether elements are moved between r and s, which share no memory.
+-- Whether elements can be moved between r and s: they have one type and share no memory.
 local function lie_apart(r, s) return s.T == r.T and r.T.here and is_apart(r, s) end
 
--- r, of n elements in one piece, = the elements of s at n places.
+-- r, with n contiguous elements, = the elements of s at n positions.
 function masks.select(r, s, places, n)
    if not (lie_apart(r, s) and is_contiguous(r)) then
       return no 'other types, or a result that lies apart or shares memory'
@@ -158,7 +158,7 @@ function masks.select(r, s, places, n)
    return true
 end
 
--- r's elements at n places become the first of s, which has as many.
+-- Sets r's elements at n positions to the first n elements of s.
 function masks.copy(r, s, places, n)
    if not lie_apart(r, s) then return no 'other types, or elements that share memory' end
    local q = in_one_piece(s, 2, count(s))

@@ -1,5 +1,5 @@
--- Diagonals and triangles of small matrices, computed here: what the results are, the kernels say. Each gives false,
--- with nothing done, where that is for Python.
+-- Diagonals, triangles, distances and histograms of small matrices, in LuaJIT. The kernels define the results. Each
+-- function returns false, with nothing done, if Python has to compute.
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local apart = require 'torch.core.overlap'
@@ -13,10 +13,10 @@ local matrices = {}
 
 local function read(p, i) return p[i] end
 
--- How elements that are only moved are read.
+-- How elements are read that are only moved.
 local function reader(T) return T.real and T.get or read end
 
--- n elements from q + from on, `step` apart, become those from p + to on, `other` apart.
+-- Copies n elements from q + from, with stride `step`, to p + to, with stride `other`.
 local function move(p, to, other, q, from, step, n, get)
    for _ = 1, n do
       p[to] = get(q, from)
@@ -24,10 +24,10 @@ local function move(p, to, other, q, from, step, n, get)
    end
 end
 
--- The first element of the k-th diagonal, above the main one where k is positive.
+-- The offset of the first element of the k-th diagonal (k > 0: above the main one).
 local function start_of_diagonal(k, row, column) return k >= 0 and k * column or -k * row end
 
--- r = the k-th diagonal of the matrix t, or a matrix with the vector t there; r has its sizes already.
+-- r = the k-th diagonal of the matrix t, or a matrix with the vector t on it; r has its final sizes already.
 function matrices.diagonal(r, t, k)
    local T, n = t.T, count(r)
    if r.T ~= T or not T.here or n > few.LIMIT * 4 or few.LIMIT == 0 or not is_apart(r, t) then
@@ -42,7 +42,7 @@ function matrices.diagonal(r, t, k)
    return true
 end
 
--- The sum of the main diagonal; nil where that is for Python.
+-- The sum of the main diagonal; nil if Python has to compute.
 function matrices.trace(t)
    local T, n = t.T, min(t[1], t[3])
    if n > few.LIMIT or few.LIMIT == 0 or not (T.real or T.whole) then return no 'many elements, or halves' end
@@ -53,7 +53,7 @@ function matrices.trace(t)
    return tonumber(sum)
 end
 
--- r = t below and on its k-th diagonal, or above and on it, else zero. A row is two blocks of bytes.
+-- r = t on and below its k-th diagonal, or on and above it, else zero. Each row is two blocks of bytes.
 local MOST = 2 ^ 14 -- elements
 local function triangle(r, t, k, below)
    local T, n = t.T, count(t)
@@ -64,7 +64,7 @@ local function triangle(r, t, k, below)
    local p, q, size, columns = first_element(r), in_one_piece(t, 1, n), T.size, t[3]
    if not q then return no 'elements that lie apart' end
    for i = 0, t[1] - 1 do
-      -- the first column that is not of the first block
+      -- the first column after the first block
       local column, at = max(0, min(columns, below and i + k + 1 or i + k)), i * columns
       local first, second = column * size, (columns - column) * size
       if below then
@@ -80,8 +80,8 @@ end
 function matrices.tril(r, t, k) return triangle(r, t, k, true) end
 function matrices.triu(r, t, k) return triangle(r, t, k, false) end
 
--- p[0] to p[m - 1], which lie next to each other, = gain * the squared distances of n finite elements from q on to each
--- of as many rows of n from u on, four rows at a time: their sums do not wait for each other.
+-- The m contiguous numbers at p = gain * the squared distances of n finite elements at q from each of m rows of n
+-- elements at u, four rows at a time: their sums do not depend on each other.
 local function distances(p, m, q, u, n, gain)
    for i = 0, m - 4, 4 do
       local at, sum1, sum2, sum3, sum4 = i * n, 0, 0, 0, 0
@@ -103,7 +103,7 @@ local function distances(p, m, q, u, n, gain)
    end
 end
 
--- r = gain * the squared distances between the rows of a and those of b, whatever dimensions these have.
+-- r = gain * the squared distances between the rows of a and those of b, which may have any number of dimensions.
 local MOST_DIFFERENCES = 2 ^ 18
 function matrices.squared_distances(r, a, b, gain)
    local T, rows, others = r.T, a[1], b[1]
@@ -120,16 +120,15 @@ function matrices.squared_distances(r, a, b, gain)
    return true
 end
 
--- The least and the greatest of n finite elements.
+-- The smallest and the largest of n finite elements.
 local function range(p, n)
    local low, high = p[0], p[0]
    for k = 1, n - 1 do low, high = min(low, p[k]), max(high, p[k]) end
    return low, high
 end
 
--- p[0] to [bins - 1] = how many of n finite elements from q on lie in each of as many equal parts of low to high;
--- others do not count.
--- (In the precision of the elements.)
+-- p[0] to p[bins - 1] = the number of the n finite elements at q in each of `bins` equal parts of low..high; others are
+-- not counted. Computed in the elements' precision.
 local function count_bins(p, bins, q, n, low, high, cast)
    for k = 0, bins - 1 do p[k] = 0 end
    local width, last = cast(high - low), bins - 1
@@ -142,8 +141,8 @@ local function count_bins(p, bins, q, n, low, high, cast)
    end
 end
 
--- Each row of r, or r as a vector, = how many elements of t's row (or of t) lie in each of its bins; low and high:
--- their range, where these are equal that of all.
+-- Each row of r (or r, a vector) = the number of elements of t's row (or of t) in each bin. low, high: the range; if
+-- they are equal, that of all elements.
 local MOST_COUNTED = 2 ^ 15 -- elements
 function matrices.histogram(r, t, low, high)
    local T, n, rows = t.T, count(t), r.nd == 2 and r[1] or 1

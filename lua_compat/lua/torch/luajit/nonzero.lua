@@ -1,5 +1,5 @@
--- Where few elements are not zero, computed here. Which are is as good as random: the list is made without a branch for
--- each element, from the bits that it has.
+-- Positions of the nonzero elements, for few elements, in LuaJIT. They are as good as random, so the list is made
+-- without a branch for each element, from the elements' bits.
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
@@ -15,8 +15,8 @@ local nonzero = {}
 
 local MOST = 2 ^ 15 -- elements
 
--- By type: how the memory is seen, and bits of which some are ones where an element is not zero. (A zero of real
--- numbers may have a sign.)
+-- By type: how memory is viewed, and bits that are not all zero where an element is not zero. (A real zero may have a
+-- sign.)
 local BITS = {
    Byte = { 'uint8_t *', 'q[i]' }, Char = { 'int8_t *', 'q[i]' }, Short = { 'int16_t *', 'q[i]' },
       Int = { 'int32_t *', 'q[i]' },
@@ -26,7 +26,7 @@ local BITS = {
 local names = {}
 for name in pairs(BITS) do names[#names + 1] = name end
 
--- list: the places, from 0, of those of n elements at p that are not zero; gives how many there are.
+-- Writes to `list` the positions, from 0, of the nonzero ones among n elements at p, and returns their number.
 local LIST = [[
    return function(list, p, n)
       local q, k = cast(pointer, p), tobit(0)
@@ -43,8 +43,8 @@ local list_of = templates.for_each(names, function(name)
    return templates.compile('torch.luajit.nonzero', LIST, { pointer = ffi.typeof(pointer), element = element })
 end)
 
--- The positions, from 1, of the elements at n places: in a vector, in a matrix of so many columns, or in what else t
--- is.
+-- The positions, from 1, of the elements at n places: in a vector, in a matrix with the given number of columns, or in
+-- a tensor t of any dimensions.
 local function write_one(p, list, n)
    for k = 0, n - 1 do p[k] = list[k] + 1 end
 end
@@ -67,7 +67,7 @@ local function write_all(p, list, n, t)
    end
 end
 
--- l = a row for each element of t that is not zero, its positions; false, with nothing done, where that is for Python.
+-- l = a row with the position of each nonzero element of t; false, with nothing done, if Python has to compute.
 function nonzero.find(l, t)
    local n, name = count(t), t.T.host.name
    if t.nd == 0 or few.LIMIT == 0 or not t.T.here or not (n <= MOST or few.fits_for_now(n)) or not BITS[name] then

@@ -1,5 +1,5 @@
--- Norms of few elements along a dimension, and slices scaled to a norm, computed here, as torch/few.lua says:
--- sums of powers in the order of the elements, as Torch7's.
+-- Norms of few elements along a dimension, and slices rescaled to a norm, in LuaJIT (see elementwise.lua). Powers are
+-- added up in the order of the elements, as in Torch7.
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
@@ -14,7 +14,7 @@ local count, first_element, is_contiguous = memory.count, memory.first_element, 
 
 local norms = {}
 
--- The p-norm of numbers of which the sizes to the power of p add up to `sum`; of norm 0 their count, of an infinite one
+-- The p-norm of numbers whose absolute values to the power p sum to `sum`. For p = 0 it is their count, for infinity
 -- the largest.
 function norms.of_sum(sum, p)
    if p == 1 or p == 0 or p == math.huge then return sum end
@@ -22,11 +22,11 @@ function norms.of_sum(sum, p)
 end
 local of_sum = norms.of_sum
 
--- What is added up for x, by the norm; others are the powers.
+-- The term for x in the sum, by norm; other norms use the power.
 local TERMS = { [0] = '(x ~= 0 and 1 or 0)', 'abs(x)', 'x * x' }
-local FURTHER = 3 -- their place in the list of kinds
+local FURTHER = 3 -- index of the other norms in the list of kinds
 
--- sums, which begin as zeros, of the elements of t: of each row along d, or of all but these (of_slices).
+-- Adds to `sums`, which start as zeros, the terms of t's elements: for each row along d, or for each slice (of_slices).
 local SUMS = [[
    return function(sums, t, d, of_slices, v)
       local q, n, outer, inner, t_outer, step, t_inner = first_element(t), t[2 * d - 1], outer_and_inner(t, d)
@@ -51,8 +51,8 @@ local sums_of = templates.for_each(keys, function(key)
       term = TERMS[key % 4] or 'abs(x) ^ v', first_element = first_element, outer_and_inner = outer_and_inner })
 end)
 
--- A room with the norms of t, along dimension d or of its slices there, and how many they are; nil where that
--- is for Python.
+-- A scratch buffer with the norms of t, along dimension d or of its slices, and their number; nil if Python has to
+-- compute.
 local function find(t, p, d, of_slices)
    local T, elements = t.T, count(t)
    if not T.real or not T.here or elements == 0 or not few.small(t, elements) or p - p ~= 0 then
@@ -69,7 +69,7 @@ local function find(t, p, d, of_slices)
    return sums, found
 end
 
--- r, which has the sizes of t but 1 along d, = the p-norms of t along d; false where that is for Python.
+-- r, of t's sizes but 1 along d, = the p-norms of t along d; false if Python has to compute.
 function norms.along(r, t, p, d)
    if not is_contiguous(r) or not is_apart(r, t) then return no 'a result that lies apart or shares memory' end
    local sums, n = find(t, p, d)
@@ -79,8 +79,7 @@ function norms.along(r, t, p, d)
    return true
 end
 
--- r, which has the sizes of t, = t with those slices along d of which the p-norm is above `maximum` scaled to
--- it. r may be t.
+-- r, of t's sizes, = t with the slices along d whose p-norm exceeds `maximum` scaled down to it. r may be t.
 local SCALE = [[
    return function(r, t, d, sums, maximum)
       local p, q, outer, inner, t_outer, step, t_inner = first_element(r), first_element(t), outer_and_inner(t, d)

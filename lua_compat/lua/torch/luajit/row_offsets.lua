@@ -1,5 +1,5 @@
--- The rows of tensors along a dimension, and memory for what is computed with them. No iterators: a closure for each
--- call would end LuaJIT's traces.
+-- The rows of tensors along a dimension, and memory for computing with them. No iterators are used: a closure for each
+-- call would abort LuaJIT's traces.
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local offsets = require('torch.operations.elements').offsets
@@ -8,7 +8,8 @@ local room = require 'torch.core.scratch'()
 
 local rows = {}
 
--- A function(name, n) that gives memory for n numbers of a C type, by name; that of many is the collector's.
+-- Returns a function(name, n), which returns an array of n numbers of a C type. Small arrays are kept by name; large
+-- ones are left to the collector.
 local KEPT = 2 ^ 16
 function rows.array(ctype)
    local size, of_many, pointer = ffi.sizeof(ctype), ffi.typeof('$[?]', ctype), ffi.typeof('$ *', ctype)
@@ -18,7 +19,7 @@ function rows.array(ctype)
    end
 end
 
--- A function(n) that gives a record of arrays of at least n numbers each: fields has their C types, by name.
+-- Returns a function(n), which returns a record of arrays of at least n numbers each. fields: their C types, by name.
 function rows.memory(fields)
    local kept, most = nil, 0
    return function(n)
@@ -30,8 +31,8 @@ function rows.memory(fields)
    end
 end
 
--- starts[3 * row + column] = the offset of the first element of each of `count` rows of a tensor along dimension d; and
--- behind them a 0.
+-- starts[3 * row + column] = the offset of the first element of each of `count` rows of a tensor along dimension d; a 0
+-- follows them.
 local function add_starts(starts, column, t, d, count)
    local at = column
    local outer, inner, outer_step, _, inner_step = outer_and_inner(t, d)
@@ -55,7 +56,7 @@ local function add_starts(starts, column, t, d, count)
    starts[3 * count + column] = 0
 end
 
--- Those of t, r and l in turn, and how many rows they have.
+-- The offsets of t, r and l, interleaved, and the number of rows.
 local offsets_of = rows.array(ffi.typeof 'int32_t')
 function rows.starts(t, r, l, d)
    local count = memory.count(t) / t[2 * d - 1]

@@ -1,5 +1,5 @@
--- Whether two tensors have the same elements, which are brought into one piece if they lie apart: C compares memory
--- faster than a loop does. The first elements are compared one by one: tensors that differ mostly differ there.
+-- Whether two tensors have the same elements. They are made contiguous if necessary: C compares memory faster than a
+-- loop does. The first elements are compared one by one, because tensors that differ usually differ there.
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local few = require 'torch.luajit.elementwise'
@@ -13,7 +13,7 @@ ffi.cdef 'int th_memcmp(const void *p, const void *q, size_t n) __asm__("memcmp"
 local compare_memory = ffi.C.th_memcmp
 
 local FIRST = 8
-local MOST = 2 ^ 16 -- real numbers, of which NaNs differ from themselves and zeros of different signs do not differ
+local MOST = 2 ^ 16 -- real numbers: NaN ~= NaN, and 0 == -0, so equal bits are not the same as equal numbers
 
 local DIFFER = [[
    return function(p, q, n, get)
@@ -27,7 +27,7 @@ local first_differ = templates.for_each(types.codes_of_numbers, function()
    return templates.compile('torch.luajit.same_elements', DIFFER, {})
 end)
 
--- Gives whether it is found out here, and whether the elements of a and b, of the same sizes, are equal.
+-- Returns whether this way could decide, and whether the elements of a and b, of the same sizes, are equal.
 local function same_elements(a, b)
    local T, n = a.T, count(a)
    if b.T ~= T or n == 0 or few.LIMIT == 0 or not (T.real or T.whole) then return no 'other types' end

@@ -1,5 +1,5 @@
--- Real numbers as whole ones, and whole ones of 64 bits as floats, where every processor's way of converting them gives
--- the same: the first bits of all are looked at before, instead of each number (torch/types.lua has what becomes of
+-- Converts real numbers to whole ones, and 64-bit whole numbers to floats, if all processors give the same results for
+-- these numbers. The high bits of all numbers are checked first, instead of each number (core/types.lua handles the
 -- others).
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
@@ -27,9 +27,9 @@ local LOOPS = [[
    return { fit = fit, convert = convert }
 ]]
 
--- What is compared of the word with a number's sign, and from which value on a number is too large. For real ones the
--- bits of 2^31, or of 2^63 (NaNs and infinite ones have higher ones), for whole ones those of 2^53: up to there they
--- are doubles.
+-- The bits of a number's high word that are compared, and the value from which a number is too large. For real numbers
+-- the bits of 2^31 or 2^63 (NaN and infinity have higher ones); for whole numbers those of 2^53, up to which doubles
+-- are exact.
 local SIZE_OF_REAL, SIZE_OF_WHOLE = 'band($1, 0x7fffffff)', 'bxor($1, arshift($1, 31))'
 local BOUNDS = {
    Double = { [4] = 0x41e00000, [8] = 0x43e00000 },
@@ -38,7 +38,7 @@ local BOUNDS = {
 
 local function key_of(R, T) return 16 * R.host.code + T.host.code end
 
-local keys, pairs_of = {}, {} -- of the types written and read
+local keys, pairs_of = {}, {} -- by the types written and read
 local function add(R, T)
    local key = key_of(R, T)
    keys[#keys + 1] = key
@@ -59,7 +59,7 @@ end)
 
 local truncation = {}
 
--- Writes the n numbers of type T from q to p, of type R; false, with nothing done, where some are not such numbers.
+-- Converts the n numbers of type T at q to type R at p; false, with nothing done, if some are out of range.
 function truncation.convert(R, T, p, q, n)
    local key = key_of(R, T)
    if not pairs_of[key] then return false end
@@ -69,7 +69,7 @@ function truncation.convert(R, T, p, q, n)
    return true
 end
 
--- Whether the n whole numbers of type T at q are doubles.
+-- Whether the n whole numbers of type T at q are exact as doubles.
 local OF_LONG = key_of(types.Float, types.Long)
 function truncation.are_doubles(T, q, n) return T.size < 8 or loops_of(OF_LONG).fit(q, n) end
 

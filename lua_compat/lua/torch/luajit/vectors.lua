@@ -1,4 +1,4 @@
--- Functions such as exp of many elements, by the vector library that PyTorch itself calls for them: the same bits.
+-- Functions such as exp for many elements, by the vector library that PyTorch itself calls, so the bits are the same.
 local templates = require 'torch.core.templates'
 local library = require 'torch.core.library'
 local no = require('torch.core.ways').no
@@ -6,15 +6,15 @@ local no = require('torch.core.ways').no
 -- enabled: tests turn it off
 local vectors = { enabled = true }
 
--- From so many elements on PyTorch's threads are faster.
+-- Above this many elements, PyTorch's threads are faster.
 vectors.MOST = 2 ^ 14
 
 local DECLARATION = 'void %s(int64_t n, const REAL *x, REAL *y, int64_t mode)'
-local MODE = 0x140102LL -- as PyTorch calls them: full precision, denormal numbers, no errors
+local MODE = 0x140102LL -- as in PyTorch: full precision, denormal numbers, no error handling
 local NAMES = { exp = 'Exp', log = 'Ln', sin = 'Sin', cos = 'Cos', tan = 'Tan', asin = 'Asin', acos = 'Acos',
    atan = 'Atan', tanh = 'Tanh' }
 
-local routines -- by type and function, found when the first is called
+local routines -- by type and function, found on the first call
 local function find()
    local found = { Double = {}, Float = {} }
    for name, row in pairs{ Double = { 'vmd', 'double' }, Float = { 'vms', 'float' } } do
@@ -30,7 +30,7 @@ templates.on_first_use(function()
    if not routines then find() end
 end)
 
--- A function(p, q, n) that writes f of the n elements from q to p, which may be the same; nil where Python computes it.
+-- Returns a function(p, q, n) that writes f of n elements at q to p, which may be q; nil if Python has to compute.
 function vectors.routine(T, f, n)
    if not vectors.enabled or n > vectors.MOST or not T.real or not library.counts_threads() then
       return no 'no routine for so many elements'

@@ -1,9 +1,9 @@
--- Sorting rows of numbers that are all different: then there is only one order, however it is found. Torch7's quicksort
--- (ordering.lua) jumps to and fro, for which LuaJIT pays three times what C does. Here each number goes to the bucket
--- of its part of the row's range, as many buckets as numbers; what shares one is put in order by insertion. Rows with
--- equal numbers, with NaNs or infinite ones, or of which too many share buckets are left to the quicksort, whole
--- numbers of a small range to repeated.lua. Of some places in a row's order only the numbers in their buckets are put
--- in order, and only these must differ.
+-- Sorts rows of numbers that are all different, whose order does not depend on the algorithm. Torch7's quicksort
+-- (quicksort.lua) has unpredictable branches and jumps, for which LuaJIT takes three times as long as C. Here each
+-- number goes into a bucket for its part of the row's range, with as many buckets as numbers; an insertion sort orders
+-- those that share one. Left to the quicksort are rows with equal numbers, NaNs or infinities, and rows in which too
+-- many numbers share a bucket. Whole numbers of a small range go to equal_numbers.lua. If only some positions of the
+-- sorted row are wanted, only the numbers in their buckets are sorted, and only these must be different.
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local templates = require 'torch.core.templates'
@@ -14,20 +14,20 @@ local min, max, floor = math.min, math.max, math.floor
 
 local buckets = {}
 
-local FEWEST = 12       -- numbers of a row; fewer are as fast by insertion alone
-local TOGETHER = 2 ^ 13 -- numbers of rows that go through the loops together: each loop is entered once for all of them
+local FEWEST = 12       -- numbers of a row; shorter rows are as fast by insertion alone
+local TOGETHER = 2 ^ 13 -- numbers of the rows processed together: each loop is entered once for all of them
 
 local SOURCE = [[
-   local MOST_EXACT = 2 ^ 53 -- whole numbers beyond are no doubles
-   local CROWDED = 4 -- a number that comes to a bucket is a step for each that is there
+   local MOST_EXACT = 2 ^ 53 -- larger whole numbers are not exact doubles
+   local CROWDED = 4 -- adding a number to a bucket takes a step for each number in it
 
-   -- Whether n whole numbers, so many to each that their range has, can be all different, and are so where they are
+   -- Whether n whole numbers of a range (scale: n relative to it) can be all different, and probably are if they are
    -- random.
    local function may_differ(scale, n) return scale <= 1 and (scale > 1 / 2 or scale * n < 4) end
 
-   -- m.v: the numbers of `rows` rows of t along d, one after the other, times `sign`; m.lows, m.scales: what a number's
-   -- bucket in its row follows from; a scale of 0: the row is not for buckets. m.whole: 1 for those of these that are
-   -- whole numbers of a range less than `widest`, else 0. Gives how many rows are for buckets, and how many are whole.
+   -- m.v: the numbers of `rows` rows of t along d, contiguous, times `sign`. m.lows, m.scales: give a number's bucket
+   -- in its row; scale 0: the row is not for buckets. m.whole: 1 for those rows that have whole numbers of a range
+   -- below `widest`, else 0. Returns the number of rows for buckets, and of whole rows.
    local function gather(t, d, starts, rows, m, sign, widest)
       local v, lows, scales, whole, q, get, n = m.v, m.lows, m.scales, m.whole, t.S.p, t.T.get, t[2 * d - 1]
       local row, k, at, low, high, check, odd, for_buckets, of_whole = 0, 0, starts[0], 1 / 0, -1 / 0, 0, 0, 0, 0
@@ -48,7 +48,7 @@ local SOURCE = [[
                lows[row], scales[row], for_buckets = low, scale, for_buckets + 1
             else
                lows[row], scales[row] = 0, 0
-               for other = i - n + 1, i do v[other] = 0 end -- so that they have buckets
+               for other = i - n + 1, i do v[other] = 0 end -- so that they have a bucket
             end
             row, k = row + 1, 0
             at, low, high, check, odd = starts[3 * row], 1 / 0, -1 / 0, 0, 0
@@ -57,8 +57,8 @@ local SOURCE = [[
       return for_buckets, of_whole
    end
 
-   -- m.place: the bucket of each number, counted through all rows; m.ends: how many each bucket has. A row with crowded
-   -- ones gets a scale of 0.
+   -- m.place: the bucket of each number, counted through all rows; m.ends: the number of elements in each bucket. A row
+   -- with crowded buckets gets scale 0.
    local function count(m, rows, n)
       local place, ends, v, lows, scales = m.place, m.ends, m.v, m.lows, m.scales
       local row, k, low, scale, first, crowd = 0, 0, lows[0], scales[0], 0, 0
@@ -77,7 +77,7 @@ local SOURCE = [[
       end
    end
 
-   -- m.w, m.p: numbers and their positions from 1 by buckets
+   -- m.w, m.p: the numbers and their positions (from 1), ordered by bucket
    local function spread(m, rows, n)
       local w, p, v, place, ends, sum = m.w, m.p, m.v, m.place, m.ends, 0
       for b = 0, rows * n - 1 do
@@ -95,8 +95,7 @@ local SOURCE = [[
       end
    end
 
-   -- Puts rows that are nearly in order in order; those with equal numbers get a scale of 0, as others have that are
-   -- left out.
+   -- Sorts rows that are already nearly sorted. Rows with equal numbers get scale 0, like others that are left out.
    local function insert(m, rows, n)
       local w, p, scales = m.w, m.p, m.scales
       local row, k, start, last = 0, 1, 0, scales[0] > 0 and w[0] or -1 / 0
@@ -119,8 +118,7 @@ local SOURCE = [[
       end
    end
 
-   -- Writes what is wanted of each row and the positions to where r's and l's rows start; rows with a scale of 0 stay
-   -- as they are.
+   -- Writes the wanted values and positions of each row to where r's and l's rows start; rows with scale 0 are skipped.
    local function write(r, l, d, starts, rows, n, m, wanted)
       local values, positions, set, w, p, scales = r.S.p, l.S.p, r.T.set, m.w, m.p, m.scales
       local first, some, sign = wanted.first, wanted.some or n, wanted.falling and -1 or 1
@@ -139,8 +137,8 @@ local SOURCE = [[
       end
    end
 
-   -- The first and the last of the buckets that have each row's places `first` to `last`, and what the buckets before
-   -- hold: three numbers for each row.
+   -- The first and the last bucket that contain positions `first` to `last` of each row, and the number of elements in
+   -- the buckets before them: three numbers for each row.
    local function bound(m, rows, n, first, last)
       local bounds, ends, scales = m.bounds, m.ends, m.scales
       for row = 0, rows - 1 do
@@ -156,8 +154,8 @@ local SOURCE = [[
       end
    end
 
-   -- m.w, m.p: the numbers in these buckets and their positions from 1, those of each row one after the other;
-   -- m.counts: how many of this row and those before it. There is no branch on what is random.
+   -- m.w, m.p: the numbers in these buckets and their positions (from 1), row after row; m.counts: their number,
+   -- cumulative over the rows. There is no branch on random data.
    local function collect(m, rows, n)
       local w, p, counts, v, place, bounds = m.w, m.p, m.counts, m.v, m.place, m.bounds
       local row, k, to, low, high = 0, 0, 0, bounds[0], bounds[1]
@@ -165,7 +163,7 @@ local SOURCE = [[
          local b = place[i]
          k = k + 1
          w[to], p[to] = v[i], k
-         to = tobit(to + 1 + arshift(bor(tobit(b - low), tobit(high - b)), 31)) -- the sign of either: outside
+         to = tobit(to + 1 + arshift(bor(tobit(b - low), tobit(high - b)), 31)) -- negative: outside
          if k == n then
             counts[row], row, k = to, row + 1, 0
             low, high = bounds[3 * row], bounds[3 * row + 1]
@@ -173,7 +171,7 @@ local SOURCE = [[
       end
    end
 
-   -- Puts the numbers from `start` to `stop` in order.
+   -- Sorts the numbers from `start` to `stop`.
    local function arrange(w, p, start, stop)
       for i = start + 1, stop do
          local x, position, to = w[i], p[i], i
@@ -185,8 +183,8 @@ local SOURCE = [[
       end
    end
 
-   -- Writes what is wanted of each row, as above, of what was collected. Rows in which one of these is there twice, or
-   -- that have more than MOST_COLLECTED, get a scale of 0.
+   -- Writes what is wanted of each row, as above, from the collected numbers. Rows in which two of these are equal, or
+   -- with more than MOST_COLLECTED of them, get scale 0.
    local MOST_COLLECTED = 128
    local function choose(r, l, d, starts, rows, m, wanted)
       local values, positions, set, r_step, l_step = r.S.p, l.S.p, r.T.set, r[2 * d], l[2 * d]
@@ -228,16 +226,16 @@ end)
 local memory_of = rows_of.memory{ v = 'double', w = 'double', lows = 'double', scales = 'double', whole = 'int32_t',
    place = 'int32_t', ends = 'int32_t', p = 'int32_t', bounds = 'int32_t', counts = 'int32_t' }
 
--- Whether rows of a tensor along dimension d are for buckets.
+-- Whether rows of a tensor along dimension d can be sorted by buckets.
 function buckets.fit(t, d)
    local T = t.T
    return t[2 * d - 1] >= FEWEST and (T.real or T.whole)
 end
 
--- Of up to so many places in a row's order only these are found.
+-- Up to this many positions of a sorted row, only these are determined.
 local MOST_CHOSEN = 64
 
--- As many rows of t as given: those with a scale of 0 are left, but for those that are whole.
+-- Sorts the given number of rows of t. Rows with scale 0 are left, unless they are whole.
 local function order_rows(r, l, t, d, starts, rows, m, wanted)
    local n, sign = t[2 * d - 1], wanted.falling and -1 or 1
    local loops, some = of_type(t.T), wanted.some or n
@@ -258,8 +256,8 @@ local function order_rows(r, l, t, d, starts, rows, m, wanted)
    end
 end
 
--- r = what is wanted (quicksort.lua) of each row of t along dimension d, l = the positions; t is r or shares no memory
--- with it. otherwise(r, l, t, d, starts, row, wanted): called for each row that is not for buckets.
+-- r = what is wanted (see quicksort.lua) of each row of t along dimension d, l = the positions. t is r or shares no
+-- memory with it. otherwise(r, l, t, d, starts, row, wanted) is called for each row that is not for buckets.
 function buckets.order(r, l, t, d, wanted, otherwise)
    local n, starts, all = t[2 * d - 1], rows_of.starts(t, r, l, d)
    local together = min(all, max(1, floor(TOGETHER / n)))

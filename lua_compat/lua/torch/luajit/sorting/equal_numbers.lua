@@ -1,11 +1,11 @@
--- Sorting rows of whole numbers of which many are equal: the order of equal ones is the one in which Torch7's quicksort
--- (ordering.lua) leaves them.
+-- Sorts rows of whole numbers of which many are equal. Equal numbers come in the order in which Torch7's quicksort
+-- (quicksort.lua) leaves them.
 --
--- A number and its position are one of 32 bits here, the number's distance from the least above the position: an
--- exchange moves both. Which exchanges a pivot leads to follows from two lists, of the elements that are not below it
--- and of those that are not above, which are made without a branch for each element: a processor cannot guess which way
--- those go. The quicksort's last step, insertion, leaves equal numbers in the order in which they are then: here each
--- goes to the next place of its number.
+-- A number and its position are packed into 32 bits, with the distance from the row's minimum above the position, so
+-- that one exchange moves both. The exchanges around a pivot follow from two lists, of the elements not below it and of
+-- those not above it. The lists are made without a branch for each element, because a processor cannot predict it. The
+-- quicksort's last step, an insertion sort, keeps equal numbers in order; here each number goes to the next free
+-- position for its value.
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local templates = require 'torch.core.templates'
@@ -18,19 +18,19 @@ local repeated = {}
 
 local BITS = 15 -- of a position
 local MASK = 2 ^ BITS - 1
-local SMALL = 10 -- parts of at most so many elements the quicksort leaves to the insertion
+local SMALL = 10 -- parts of at most this many elements are left to the insertion sort
 repeated.MOST = 2 ^ 14 -- numbers of a row
-repeated.WIDTH = 2 -- the range of their values is less than so many times as many
+repeated.WIDTH = 2 -- the range of the values must be less than this times their number
 
 local words = rows_of.array(ffi.typeof 'int32_t')
-local waiting = ffi.new('int32_t[?]', 2 * 64) -- parts that are still to be split, the first and the last of each
+local waiting = ffi.new('int32_t[?]', 2 * 64) -- parts still to be split: the first and last position of each
 local above, below -- the lists
 
 local function exchange(c, a, b) c[a], c[b] = c[b], c[a] end
 local function is_less(x, y) return arshift(x, BITS) < arshift(y, BITS) end
 
--- The places from `first` to `last` of what is not below the pivot, which is at least `low`, and of what is not above,
--- at most `high`: how many of each.
+-- Lists the positions from `first` to `last` of elements not below the pivot (at least `low`) and of those not above it
+-- (at most `high`). Returns the length of each list.
 local function list(c, first, last, low, high)
    local not_below, not_above = tobit(0), tobit(0)
    for i = first, last do
@@ -42,8 +42,8 @@ local function list(c, first, last, low, high)
    return not_below, not_above
 end
 
--- Exchanges the next of the one list, from the start, with the next of the other, from the end, until they meet: how
--- many.
+-- Exchanges the elements of one list, from its start, with those of the other, from its end, until they meet. Returns
+-- the number of exchanges.
 local function exchange_pairs(c, not_below, not_above)
    local k, most = 0, min(not_below, not_above)
    while k < most do
@@ -55,7 +55,7 @@ local function exchange_pairs(c, not_below, not_above)
    return k
 end
 
--- Puts a pivot in its place; gives this place, and where the part after it begins.
+-- Puts a pivot in its place. Returns that place, and where the part after it begins.
 local function split(c, first, last)
    local second = first + 1
    exchange(c, rshift(first + last, 1), second)
@@ -68,8 +68,8 @@ local function split(c, first, last)
    local up = pairs_exchanged < not_below and above[pairs_exchanged] or last
    local down = pairs_exchanged < not_above and below[not_above - 1 - pairs_exchanged] or second
    if pairs_exchanged > 0 then
-      -- The search stops at what has been exchanged, too: at the last pair, or, if that was one element, at the one
-      -- before.
+      -- The search also stops at elements that were exchanged: at the last pair or, if that was a single element, at
+      -- the one before.
       local before, behind = above[pairs_exchanged - 1], below[not_above - pairs_exchanged]
       if before == behind then
          before = pairs_exchanged > 1 and above[pairs_exchanged - 2] or second
@@ -81,7 +81,7 @@ local function split(c, first, last)
    return down, up
 end
 
--- Splits a row from `first` to `last` into parts that are small; of two parts the larger one waits, so that few do.
+-- Splits a row from `first` to `last` into small parts. The larger of two parts waits, so that few do.
 local function split_to_small(c, first, last)
    if last - first <= SMALL then return end
    local count = 0
@@ -103,8 +103,8 @@ local function split_to_small(c, first, last)
    end
 end
 
--- c: the numbers at v of `rows` rows of n, as distances from the least of each row, above their places; of rows that
--- are not among `whole` zeros.
+-- c: the numbers at v of `rows` rows of n, packed as distance from the row's minimum and position; zeros for rows that
+-- are not `whole`.
 local function pack(c, v, lows, whole, rows, n)
    local row, k, low, is_whole = 0, 0, lows[0], whole[0] == 1
    for i = 0, rows * n - 1 do
@@ -117,8 +117,7 @@ local function pack(c, v, lows, whole, rows, n)
    end
 end
 
--- places: where the numbers of each distance, less than `width`, begin in their row, once all are counted in front of
--- them.
+-- places: where the numbers of each distance, less than `width`, begin in their row, computed by counting.
 local function find_places(places, c, rows, n, width)
    ffi.fill(places, 4 * rows * (width + 1))
    local k, first = 0, 1
@@ -137,8 +136,8 @@ local function find_places(places, c, rows, n, width)
    end
 end
 
--- For each type on its own, whose traces are for one type of memory: writes the numbers of rows that are among `whole`,
--- times `sign`, and their positions to where r's and l's rows start.
+-- For each type, because traces are for one type of memory: writes the numbers of `whole` rows, times `sign`, and their
+-- positions to where r's and l's rows start.
 local WRITE = [[
    return function(r, l, d, starts, rows, n, m, sign)
       local c, places, v, whole, width, p, positions = m.packed, m.places, m.v, m.whole, $width * n, r.S.p, l.S.p
@@ -166,8 +165,8 @@ local write_for = templates.for_each(types, function(T)
       width = repeated.WIDTH })
 end)
 
--- Sorts those of `rows` rows of n numbers of which m.whole is 1: all are whole, and less than WIDTH * n above the
--- least, in m.lows. m: what buckets.order has of the rows, of which m.v is the numbers times `sign`.
+-- Sorts those of `rows` rows of n numbers whose m.whole is 1: all are whole, and less than WIDTH * n above their
+-- minimum, m.lows. m: the arrays of buckets.order, where m.v is the numbers times `sign`.
 function repeated.sort(r, l, d, starts, rows, n, m, sign)
    m.packed, m.places = words('packed', rows * n), words('places', rows * (repeated.WIDTH * n + 1))
    above, below = words('above', n + 1), words('below', n + 1)

@@ -1,9 +1,9 @@
--- The order of the elements of a row, as Torch7 finds it: by sorting or by looking for one place.
+-- The order of the elements of a row, as Torch7 finds it: by sorting, or by selecting one position.
 --
 -- Which of several equal elements comes first is part of the result: scripts make batches from such positions. Torch7's
--- quicksort decides it, so here is one that makes the same exchanges: the pivot is the median of the first, middle and
--- last element, and parts of at most ten elements are left to one insertion sort from the end. A selection goes on with
--- the part that has the wanted place. A NaN is neither smaller nor greater than anything.
+-- quicksort decides it, so this one makes the same exchanges: the pivot is the median of the first, middle and last
+-- element, and parts of at most ten elements are left to one insertion sort at the end. A selection continues with the
+-- part that has the wanted position. NaN is neither smaller nor greater than anything.
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local templates = require 'torch.core.templates'
@@ -14,7 +14,7 @@ local is_apart = require('torch.core.overlap').is_apart
 
 local ordering = {}
 
--- v: values, p: their positions, n: how many. $precedes is < or >.
+-- v: values, p: their positions, n: their number. $precedes is < or >.
 local SOURCE = [[
    local SMALL = 10
 
@@ -24,7 +24,7 @@ local SOURCE = [[
       v[b], p[b] = value, position
    end
 
-   -- Puts a pivot in its place; gives this place, and where the part after it begins.
+   -- Puts a pivot in its place. Returns that place, and where the part after it begins.
    local function split(v, p, n, first, last)
       local second = first + 1
       exchange(v, p, rshift(first + last, 1), second)
@@ -33,7 +33,7 @@ local SOURCE = [[
       if v[first] $precedes v[second] then exchange(v, p, first, second) end
       local pivot, up, down = v[first], second, last
       while true do
-         -- that the ends are reached happens only where there are NaNs
+         -- the ends are only reached if there are NaNs
          repeat up = up + 1 until up >= n - 1 or not (v[up] $precedes pivot)
          repeat down = down - 1 until down <= 0 or not (pivot $precedes v[down])
          if down < up then break end
@@ -75,7 +75,7 @@ local SOURCE = [[
       insert_from_end(v, p, n)
    end
 
-   -- Brings the element that belongs at a place (from 0) there, and before it those that precede it.
+   -- Brings the element that belongs at a position (from 0) there, and those that precede it before it.
    local function select(v, p, n, wanted)
       local first, last = 0, n - 1
       while last > first do
@@ -92,7 +92,7 @@ local SOURCE = [[
    return { sort = sort, select = select }
 ]]
 
--- Compiled for each type on its own: traces are for one type of memory.
+-- Compiled separately for each type, because traces are for one type of memory.
 local function algorithms(relation)
    return templates.compile('torch.luajit.sorting.quicksort', SOURCE, { precedes = relation })
 end
@@ -106,7 +106,7 @@ local words, doubles = rows.array(ffi.typeof 'int32_t'), rows.array(ffi.typeof '
 local arrays = {}
 for code = 1, types.count do arrays[types[code]] = rows.array(types[code].element) end
 
--- n whole numbers of 64 bits, `step` apart, as doubles, which LuaJIT compares in less time; nil where some are none.
+-- n 64-bit whole numbers, `step` apart, as doubles, which LuaJIT compares faster; nil if some are not exact.
 local MOST_EXACT = 2LL ^ 53
 local function as_doubles(source, step, n)
    local v, are_exact = doubles('doubles', n), true
@@ -118,13 +118,13 @@ local function as_doubles(source, step, n)
    return are_exact and v or nil
 end
 
--- What is wanted of each row, in its order: `some` elements (nil: all) from the place `first` (from 0) on. falling: the
--- largest come first. order(algorithms, v, p, n, wanted): brings them to a place in v, which it gives, and their
--- positions to the same in p. all_differ: there is only one order only of rows in which all numbers do; is_sort: or
--- that are whole numbers of a small range (the other files of this folder).
+-- What is wanted of each row: `some` elements (nil: all) from position `first` (from 0) on, in their order. falling:
+-- largest first. order(algorithms, v, p, n, wanted): brings them to a place in v, which it returns, and their positions
+-- to the same place in p. all_differ: the order is unique only for rows whose numbers all differ; is_sort: also for
+-- whole numbers of a small range (the other files of this folder handle these cases).
 
--- Orders one row of t along dimension d: copied to v, and its positions from 1 to p. What is wanted goes to a row of r
--- (values) and l (positions). starts: where the rows begin (row_offsets.lua).
+-- Orders one row of t along dimension d. The row is copied to v, its positions (from 1) to p. What is wanted goes to a
+-- row of r (values) and l (positions). starts: where the rows begin (row_offsets.lua).
 local function order_row(r, l, t, d, starts, row, wanted)
    local T, n, step = t.T, t[2 * d - 1], t[2 * d]
    local compared, p, source = T, words('p', n), t.S.p + starts[3 * row]
@@ -150,14 +150,14 @@ local function order_row(r, l, t, d, starts, row, wanted)
    end
 end
 
--- The same for all rows; those of r and l lie along the same dimension.
+-- The same for all rows; those of r and l have the same dimension.
 local function each_row(r, l, t, d, wanted)
    local starts, count = rows.starts(t, r, l, d)
    for row = 0, count - 1 do order_row(r, l, t, d, starts, row, wanted) end
    return true
 end
 
--- The same, rows together where that is possible. Rows that share memory are ordered in turn.
+-- The same, with rows processed together where possible. Rows that share memory are ordered in turn.
 local function sorted_rows(r, l, t, d, wanted)
    if not buckets.fit(t, d) or kind(r) or kind(l) or t ~= r and not is_apart(t, r, l) then
       return each_row(r, l, t, d, wanted)
@@ -165,7 +165,8 @@ local function sorted_rows(r, l, t, d, wanted)
    return buckets.order(r, l, t, d, wanted, order_row)
 end
 
--- What follows gives r, the elements, and l, their positions, of each row of t along dimension d; always here.
+-- The following functions set r to elements and l to positions for each row of t along dimension d; this way always
+-- computes.
 
 local function sort(algorithms, v, p, n, wanted)
    (wanted.falling and algorithms.descending or algorithms.ascending).sort(v, p, n)
@@ -180,12 +181,12 @@ local function select_kth(algorithms, v, p, n, wanted)
    return wanted.first
 end
 
--- The element that has k - 1 before it.
+-- The k-th smallest element.
 function ordering.kthvalue(r, l, t, d, k)
    return sorted_rows(r, l, t, d, { order = select_kth, first = k - 1, some = 1, falling = false })
 end
 
--- Of the sorted smallest all but the last are put in order: it is the largest anyway.
+-- The smallest ones are sorted except for the last, which is the largest of them anyway.
 local function select_top(algorithms, v, p, n, wanted)
    local k, sorted = wanted.some, wanted.sorted
    if not wanted.falling then
@@ -218,8 +219,8 @@ local function find_most_frequent(algorithms, v, p, n)
    return place
 end
 
--- The most frequent element, the smallest of several, at the end of its run in the sorted row: the first where all
--- differ.
+-- The most frequent element (the smallest of several), at the end of its run in the sorted row; the first element if
+-- all differ.
 local most_frequent = { order = find_most_frequent, first = 0, some = 1, all_differ = true, falling = false }
 function ordering.mode(r, l, t, d) return sorted_rows(r, l, t, d, most_frequent) end
 
