@@ -188,7 +188,7 @@ local weight_fields = { 'oH', 'oW', 'nOutputPlane', 'nInputPlane', 'kH', 'kW' }
 local function check_local_weight(self)
    local elements = 1
    for _, name in ipairs(weight_fields) do
-      if type(self[name]) ~= 'number' then error(('%s: %s is no number'):format(torch.type(self), name), 3) end
+      if type(self[name]) ~= 'number' then error(('%s: %s is not a number'):format(torch.type(self), name), 3) end
       elements = elements * self[name]
    end
    if self.weight:nElement() ~= elements then

@@ -501,7 +501,7 @@ end
 function along.scatter(r, d, index, t, number)
    local q = scattered(r, index, t, number)
    if not q or not are_halves(r, index) or t and last_offset(t) >= MOST_OFFSET then
-      return no 'indices that lie apart'
+      return no 'indices that are not contiguous'
    end
    if not in_range(halves_of(index), count(index), r[2 * d - 1]) then return no 'an index that is out of range' end
    local scatter = scattering[r.T.size]
@@ -525,7 +525,7 @@ function along.select(r, t, d, index)
    local T, n = r.T, index[1]
    if not T.here or index.T.host ~= types.Long or few.LIMIT == 0 or not is_contiguous(r)
       or not is_apart(r, t, index) then
-      return no 'other types, or a result that lies apart or shares memory'
+      return no 'other types, or a result that is not contiguous or shares memory'
    end
    local elements = count(r)
    if (n > few.LIMIT or elements * T.size > COPIED_AT_ONCE) and not few.fits_for_now(elements) then
@@ -543,7 +543,7 @@ function along.select(r, t, d, index)
       end
       return true
    end
-   if t.nd ~= 2 or elements > few.LIMIT or not (T.real or T.whole) then return no 'slices of many short rows' end
+   if t.nd ~= 2 or elements > few.LIMIT or not (T.real or T.whole) then return no 'slices with many short rows' end
    local get, rows, columns, row, column = T.real and T.get or read, r[1], r[3], t[2], t[4]
    for i = 0, rows - 1 do
       for j = 0, columns - 1 do

@@ -115,7 +115,7 @@ local function readable(t, name)
    local p = t.S.p + t.off
    if aligned(p, of_factor) then return p end
    local extent = last_offset(t) - t.off + 1
-   if extent > 2 * count(t) then return no 'elements that lie far apart' end
+   if extent > 2 * count(t) then return no 'elements that are widely spaced' end
    local size = t.T.size
    local q = ffi.cast(t.T.pointer, room(name, extent * size))
    ffi.copy(q, p, extent * size)
@@ -206,7 +206,7 @@ blas.dot_of = dot
 function blas.dot(a, b)
    local T, n = a.T, count(a)
    if b.T ~= T or n > MOST or not (is_contiguous(a) and is_contiguous(b)) or not is_enough(n) then
-      return no 'few or many elements, or elements that lie apart'
+      return no 'few or many elements, or elements that are not contiguous'
    end
    local routine = blas.of_rows(T)
    return routine and dot(routine, T, n, a.S.p + a.off, b.S.p + b.off)
@@ -218,7 +218,7 @@ local PART = 512
 function blas.sum(t, of_squares)
    local T = t.T
    if few.LIMIT == 0 or not T.real or T.size < 8 or not is_contiguous(t) then
-      return no 'floats or whole numbers, or elements that lie apart'
+      return no 'floats or whole numbers, or elements that are not contiguous'
    end
    local routine = blas.of_rows(T)
    if not routine then return nil end
@@ -274,12 +274,12 @@ local MOST_ROWS = 1024
 local function outer_product(r, beta, t, alpha, a, b)
    local T, rows, columns, row, column = r.T, a[1], b[1], r[2], r[4]
    if column ~= 1 then
-      if row ~= 1 then return no 'a result that lies apart' end
+      if row ~= 1 then return no 'a result that is not contiguous' end
       a, b, rows, columns, row = b, a, columns, rows, column
    end
    if beta ~= 0 and beta ~= 1 or rows > 1 and row < columns or rows > MOST_ROWS or is_large(rows * columns)
       or b[2] < 1 then
-      return no 'an outer product of other layout, or a large one'
+      return no 'an outer product that is large or has another layout'
    end
    local routine = routines[T.host.name]
    if not (routine and routine.axpy) then return no 'no routine for rows' end
@@ -335,15 +335,15 @@ function blas.product(r, beta, t, alpha, a, b)
          if columns == 1 or a[4] < 1 or r[4] < 1 then return no 'a single column, or other steps' end
          a_kind = 'n'
       elseif r[4] ~= 1 or r[2] < columns then
-         return no 'a result that lies apart'
+         return no 'a result that is not contiguous'
       end
    end
-   if not a_kind or not b_kind then return no 'a matrix that lies apart in both directions' end
+   if not a_kind or not b_kind then return no 'a matrix that is contiguous in neither direction' end
    local of_vector = times_vector or from_row
    local alone = of_vector and gemv_alone(routine, work)
    local in_place = alone or aligned(r.S.p + r.off, routine.is_double and of_factor or of_float_result)
    local in_rows = not in_place and not is_contiguous(r) -- same row stride in the scratch buffer
-   if in_rows and (of_vector or is_large(rows * r[2])) then return no 'a result that lies apart' end
+   if in_rows and (of_vector or is_large(rows * r[2])) then return no 'a result that is not contiguous' end
    -- a matrix multiplied by a vector is only copied if its rows are contiguous
    local p = (alone or times_vector and a_kind == 't') and a.S.p + a.off or readable(a, 'a')
    local q = (alone or from_row and b_kind == 'n') and b.S.p + b.off or readable(b, 'b')
@@ -443,20 +443,20 @@ function blas.batched_product(r, beta, t, alpha, a, b)
    if adds_up then r_step, r_row, r_column = 0, r[2], r[4] end
    local a_kind, a_row = seen_in_batch(a)
    local b_kind, b_row = seen_in_batch(b)
-   if not a_kind or not b_kind then return no 'a matrix that lies apart in both directions' end
+   if not a_kind or not b_kind then return no 'a matrix that is contiguous in neither direction' end
    if not (alone or all_aligned(a, a[2], of_factor) and all_aligned(b, b[2], of_factor)) then
       return no 'matrices at other addresses'
    end
    local of_columns = columns == 1 and rows > 1
-   if adds_up and (of_columns and b[4] ~= 1 or rows == 1 and a[6] ~= 1) then return no 'vectors that lie apart' end
+   if adds_up and (of_columns and b[4] ~= 1 or rows == 1 and a[6] ~= 1) then return no 'non-contiguous vectors' end
    if of_columns then
-      if r_row ~= 1 then return no 'a result that lies apart' end
+      if r_row ~= 1 then return no 'a result that is not contiguous' end
    elseif r_column ~= 1 or r_row < columns and rows > 1 then
-      return no 'a result that lies apart'
+      return no 'a result that is not contiguous'
    end
    local bytes = rows * columns * size
    local in_place = alone or all_aligned(r, r_step, routine.is_double and of_factor or of_float_result)
-   if not (in_place or of_columns or r_row == columns or rows == 1) then return no 'a result that lies apart' end
+   if not (in_place or of_columns or r_row == columns or rows == 1) then return no 'a result that is not contiguous' end
    if t ~= r and beta ~= 0 and not begin_with(r, t) then return false end
    local target, target_step = ffi.cast(byte_pointer, r.S.p + r.off), r_step * size
    local s, s_step, s_row, kept = target, target_step, max(r_row, columns), adds_up and 1 or count_of_matrices

@@ -57,7 +57,7 @@ function ways.luajit.correlate(out, x, k, dims, full, flipped)
       return no 'other types, many elements, or a result that shares memory'
    end
    x, k = in_one_piece(x), in_one_piece(k)
-   if not (x and k) then return no 'elements that lie apart' end
+   if not (x and k) then return no 'elements that are not contiguous' end
    local depth, height, width = sizes_at_end(x, dims)
    local deep, tall, broad = sizes_at_end(k, dims) -- the kernel
    local before_depth, before_height, before_width = 0, 0, 0
@@ -77,7 +77,7 @@ function ways.luajit.correlate(out, x, k, dims, full, flipped)
    local sizes = dims == 3 and { layers, rows, columns } or { rows, columns }
    if x.nd > dims then table.insert(sizes, 1, results) end
    resize(out, #sizes, sizes)
-   if not is_contiguous(out) then return no 'a result that lies apart' end
+   if not is_contiguous(out) then return no 'a result that is not contiguous' end
    local p, q, w, sums, to = first_element(out), first_element(x), first_element(k), numbers('sums', starts), 0
    for result = 0, results - 1 do
       ffi.fill(sums, 8 * starts)

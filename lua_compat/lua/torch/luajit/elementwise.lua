@@ -186,7 +186,7 @@ local function scatter(T, moved, p) move(T, p, moved, steps1, one_after_the_othe
 -- which is valid until its next use. nil if this way does not apply.
 function few.in_one_piece(t, which, n)
    if is_contiguous(t) then return first_element(t) end
-   if n > ROWS or few.LIMIT == 0 or not t.T.here or not plan(t, t, t) then return no 'many elements that lie apart' end
+   if n > ROWS or few.LIMIT == 0 or not t.T.here or not plan(t, t, t) then return no 'many non-contiguous elements' end
    return together(t.T, which, first_element(t), steps1, true)
 end
 
@@ -208,7 +208,7 @@ local function in_rows() return turns[1] >= BLOCK and steps1[1] == 1 and steps2[
 function few.to_be_written(r, which, n)
    if is_contiguous(r) then return first_element(r), false end
    if n > ROWS or few.LIMIT == 0 or not r.T.here or not (plan(r, r, r) and have_own_memory()) then
-      return no 'many elements that lie apart, or share memory'
+      return no 'many elements that are not contiguous, or share memory'
    end
    local p = first_element(r)
    local moved = together(r.T, which, p, steps1, true)
@@ -293,7 +293,7 @@ local LOOPS = [[
          if $writes and p ~= to then scatter(r.T, p, to) end
          return true, result
       end
-      if n > few.LIMIT and not may_be_many then return no 'many elements that lie apart' end
+      if n > few.LIMIT and not may_be_many then return no 'many non-contiguous elements' end
       local n1, n2, n3 = turns[1], turns[2], turns[3]
       local a1, a2, a3 = steps1[1], steps1[2], steps1[3]
       local b1, b2, b3 = steps2[1], steps2[2], steps2[3]
@@ -417,7 +417,7 @@ function few.pointwise(expression, for_whole, most, plain)
             and n >= FEWEST_PLAIN and compute_plainly)
       end
       if not (for_whole and r.T.whole and fits_for_now(n)) then
-         return no 'whole numbers that are many, or not for this'
+         return no 'many whole numbers, or an operation on real numbers only'
       end
       return run(r, t, s, whole(v), n, whole(w), true, plain and compute_whole_plainly)
    end
@@ -459,7 +459,7 @@ end
 local fill = loops('p[a] = $y ~= 0 and v or $r', keys_of.masked, function(R) return as_c_does(R, R), read end)
 function few.fill_where(r, m, v, n)
    if m.T.host ~= types.Byte or not m.T.here or may_overlap(r, m) then
-      return no 'another mask, or one that shares memory'
+      return no 'a mask of another size, or one that shares memory'
    end
    if small(r, n) then return fill(r, m, m, v, n) end
    return small_whole(r, n) and fill(r, m, m, whole(v), n)
@@ -496,7 +496,7 @@ local COPIED_AT_ONCE = 2 ^ 18 -- bytes; above that, several threads are faster
 
 -- Whether r and t, of the same sizes, consist of blocks of turns[1] contiguous elements that are long enough.
 local function in_blocks(r, t)
-   if not (same_size(r, t) and plan(r, t, t)) then return no 'elements that do not lie in blocks' end
+   if not (same_size(r, t) and plan(r, t, t)) then return no 'elements that form no blocks' end
    local n2, n3 = turns[2], turns[3]
    return steps1[1] == 1 and steps2[1] == 1 and turns[1] >= BLOCK and n2 * n3 <= few.LIMIT
 end
@@ -509,7 +509,7 @@ local function copy_blocks(r, t, n)
       ffi.copy(p, q, n * size)
       return true
    end
-   if not in_blocks(r, t) then return no 'elements that do not lie in blocks' end
+   if not in_blocks(r, t) then return no 'elements that form no blocks' end
    local block, n2, n3 = turns[1], turns[2], turns[3]
    local a2, a3, b2, b3 = steps1[2], steps1[3], steps2[2], steps2[3]
    for i3 = 0, n3 - 1 do
@@ -530,7 +530,7 @@ local function function_of_blocks(name, r, t, n)
       f(p, q, n)
       return true
    end
-   if not in_blocks(r, t) then return no 'elements that do not lie in blocks' end
+   if not in_blocks(r, t) then return no 'elements that form no blocks' end
    local block, n2, n3 = turns[1], turns[2], turns[3]
    local a2, a3, b2, b3 = steps1[2], steps1[3], steps2[2], steps2[3]
    for i3 = 0, n3 - 1 do
@@ -554,7 +554,7 @@ local function sigmoid_of_many(r, t, n)
       return no 'no routine for so many elements'
    end
    if not is_contiguous(r) then
-      if not in_blocks(r, r) then return no 'elements that do not lie in blocks' end
+      if not in_blocks(r, r) then return no 'elements that form no blocks' end
       local block, n2, a2, n3, a3 = turns[1], turns[2], steps1[2], turns[3], steps1[3]
       if not ((n2 == 1 or a2 >= block) and (n3 == 1 or a3 >= a2 * n2)) then return no 'elements that share memory' end
    end
@@ -621,7 +621,7 @@ end
 -- The same for a tensor that consists of rows: the first is filled, and copied to the others.
 local function fill_rows(r, v)
    if not (plan(r, r, r) and in_rows() and turns[1] <= ROWS and turns[2] * turns[3] <= few.LIMIT) then
-      return no 'elements that do not lie in short rows'
+      return no 'elements that form no short rows'
    end
    local T, n1, n2, a2, a3, p = r.T, turns[1], turns[2], steps1[2], steps1[3], first_element(r)
    local row, bytes = room(T, 1), n1 * T.size

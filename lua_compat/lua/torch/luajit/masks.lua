@@ -41,7 +41,7 @@ local function looked_at(mask)
       return no 'many elements, or another mask'
    end
    local p = is_dense(mask) and first_element(mask) or in_one_piece(mask, 1, n)
-   if not p then return no 'a mask that lies apart' end
+   if not p then return no 'a mask that is not contiguous' end
    local any, all = bits_of(p, n)
    return any, all, band(any, 0xfefefefe) == 0
 end
@@ -90,7 +90,7 @@ function masks.places(mask)
       return no 'many elements, or another mask'
    end
    local p = in_one_piece(mask, 1, n)
-   if not p then return no 'a mask that lies apart' end
+   if not p then return no 'a mask that is not contiguous' end
    local list = cast(words, room('places', 4 * n))
    return list, list_ones(list, p, n)
 end
@@ -132,9 +132,9 @@ function masks.fill(r, mask, number)
    local ones, p, moved = first_element(mask), first_element(r), false
    if not are_turned(r, mask, mask) then
       ones = in_one_piece(mask, 2, n)
-      if not ones then return no 'a mask that lies apart' end
+      if not ones then return no 'a mask that is not contiguous' end
       p, moved = to_be_written(r, 1, n)
-      if not p then return no 'elements that lie apart' end
+      if not p then return no 'elements that are not contiguous' end
    end
    local cell = value_of[size]
    cast(T.pointer, cell)[0] = number
@@ -149,10 +149,10 @@ local function lie_apart(r, s) return s.T == r.T and r.T.here and is_apart(r, s)
 -- r, with n contiguous elements, = the elements of s at n positions.
 function masks.select(r, s, places, n)
    if not (lie_apart(r, s) and is_contiguous(r)) then
-      return no 'other types, or a result that lies apart or shares memory'
+      return no 'other types, or a result that is not contiguous or shares memory'
    end
    local q = in_one_piece(s, 2, count(s))
-   if not q then return no 'elements that lie apart' end
+   if not q then return no 'elements that are not contiguous' end
    local pointer = cells[r.T.size]
    select_cells[r.T.size](cast(pointer, first_element(r)), cast(pointer, q), places, n)
    return true
@@ -162,9 +162,9 @@ end
 function masks.copy(r, s, places, n)
    if not lie_apart(r, s) then return no 'other types, or elements that share memory' end
    local q = in_one_piece(s, 2, count(s))
-   if not q then return no 'elements that lie apart' end
+   if not q then return no 'elements that are not contiguous' end
    local p, moved = to_be_written(r, 1, count(r))
-   if not p then return no 'elements that lie apart' end
+   if not p then return no 'elements that are not contiguous' end
    local pointer = cells[r.T.size]
    copy_cells[r.T.size](cast(pointer, p), cast(pointer, q), places, n)
    if moved then put_back(r, p) end

@@ -58,11 +58,11 @@ local MOST = 2 ^ 14 -- elements
 local function triangle(r, t, k, below)
    local T, n = t.T, count(t)
    if r.T ~= T or not T.here or n > MOST or few.LIMIT == 0 or not is_contiguous(r) then
-      return no 'many elements, other types, or a result that lies apart'
+      return no 'many elements, other types, or a result that is not contiguous'
    end
    if r ~= t and not is_apart(r, t) then return no 'a result that shares memory' end
    local p, q, size, columns = first_element(r), in_one_piece(t, 1, n), T.size, t[3]
-   if not q then return no 'elements that lie apart' end
+   if not q then return no 'elements that are not contiguous' end
    for i = 0, t[1] - 1 do
       -- the first column after the first block
       local column, at = max(0, min(columns, below and i + k + 1 or i + k)), i * columns
@@ -111,10 +111,10 @@ function matrices.squared_distances(r, a, b, gain)
    if not T.real or few.LIMIT == 0 or rows * count(b) > MOST_DIFFERENCES then
       return no 'many differences, or whole numbers'
    end
-   if not (is_contiguous(r) and is_apart(r, a, b)) then return no 'a result that lies apart or shares memory' end
+   if not (is_contiguous(r) and is_apart(r, a, b)) then return no 'a result that is not contiguous or shares memory' end
    local p, q, u = first_element(r), in_one_piece(a, 1, count(a)), in_one_piece(b, 2, count(b))
    if not (q and u and few.are_finite(T, count(a), q, q) and few.are_finite(T, count(b), u, u)) then
-      return no 'numbers that are not finite, or lie apart'
+      return no 'numbers that are not finite, or not contiguous'
    end
    for i = 0, rows - 1 do distances(p + i * others, others, q + i * n, u, n, gain) end
    return true
@@ -149,12 +149,12 @@ function matrices.histogram(r, t, low, high)
    if r.T ~= T or not T.real or n == 0 or n > MOST_COUNTED or few.LIMIT == 0 then
       return no 'many elements, or other types'
    end
-   if not (is_contiguous(r) and is_apart(r, t)) then return no 'a result that lies apart or shares memory' end
+   if not (is_contiguous(r) and is_apart(r, t)) then return no 'a result that is not contiguous or shares memory' end
    local p, q, bins, columns = first_element(r), in_one_piece(t, 1, n), r[2 * r.nd - 1], n / rows
-   if not (q and few.are_finite(T, n, q, q)) then return no 'numbers that are not finite, or lie apart' end
+   if not (q and few.are_finite(T, n, q, q)) then return no 'numbers that are not finite, or not contiguous' end
    if low == high then low, high = range(q, n) end
    if low == high then low, high = T.cast(low - 1), T.cast(high + 1) end
-   if not (low < high) then return no 'bounds that have no range' end
+   if not (low < high) then return no 'bounds without a range' end
    for i = 0, rows - 1 do count_bins(p + i * bins, bins, q + i * columns, columns, low, high, T.cast) end
    return true
 end

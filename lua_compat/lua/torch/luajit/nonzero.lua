@@ -77,12 +77,12 @@ function nonzero.find(l, t)
       return no 'a result of another type, or one that shares memory'
    end
    local q = few.in_one_piece(t, 1, n)
-   if not q then return no 'elements that lie apart' end
+   if not q then return no 'elements that are not contiguous' end
    local list = cast('int32_t *', room('list', 4 * (n + 1)))
    local found = list_of(name)(list, q, n)
    memory.resize(l, 2, { found, t.nd })
    if found == 0 then return true end
-   if not memory.is_contiguous(l) then return no 'a result that lies apart' end
+   if not memory.is_contiguous(l) then return no 'a result that is not contiguous' end
    local p = memory.first_element(l)
    if t.nd == 1 then write_one(p, list, found)
    elseif t.nd == 2 then write_two(p, list, found, t[3])

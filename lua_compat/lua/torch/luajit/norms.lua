@@ -71,7 +71,7 @@ end
 
 -- r, of t's sizes but 1 along d, = the p-norms of t along d; false if Python has to compute.
 function norms.along(r, t, p, d)
-   if not is_contiguous(r) or not is_apart(r, t) then return no 'a result that lies apart or shares memory' end
+   if not is_contiguous(r) or not is_apart(r, t) then return no 'a result that is not contiguous or shares memory' end
    local sums, n = find(t, p, d)
    if not sums then return false end
    local to = first_element(r)

@@ -34,7 +34,7 @@ local function same_elements(a, b)
    local p, q = first_element(a), first_element(b)
    if first_differ(T.host.code)(p, q, 1, T.get) then return true, false end
    if not few.are_turned(a, b, b) then p, q = few.in_one_piece(a, 1, n), few.in_one_piece(b, 2, n) end
-   if not (p and q) then return no 'many elements that lie apart' end
+   if not (p and q) then return no 'many non-contiguous elements' end
    if first_differ(T.host.code)(p, q, n < FIRST and n or FIRST, T.get) then return true, false end
    if n <= FIRST then return true, true end
    local same = compare_memory(p, q, n * T.size) == 0

@@ -1,4 +1,4 @@
--- New tensors with known contents, and tensors put together or cut from others.
+-- New tensors with known contents, and tensors that are joined or cut from others.
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
 local is_apart = require('torch.core.overlap').is_apart
@@ -19,7 +19,7 @@ local into = pointwise.into
 local offsets = require('torch.operations.elements').offsets
 local define, define_plain, floating = overloads.define, overloads.define_plain, overloads.floating
 
--- Whether what follows is a list of sizes.
+-- Whether the arguments are a list of sizes.
 local function are_sizes(first, ...)
    if select('#', ...) == 0 and tensors.is_long_storage(first) then return true end
    if not tonumber(first) then return false end
@@ -31,7 +31,7 @@ end
 
 local SIZES_USAGE = '*%sTensor* (LongStorage | dim1 [dim2...])'
 
--- result, sizes... or sizes...: the result's userdata and record, resized; nil if they are neither.
+-- Arguments: [result,] sizes... Returns the result's userdata and record, resized; nil if the arguments do not fit.
 local function sized_result(T, result, ...)
    local r = records[result]
    local ud, sizes, nd
@@ -96,7 +96,7 @@ define('eye', { 'R m m=0', function(r, n, m)
    pointwise.fill(ones, 1)
 end })
 
--- Makes each element of r, which lies here, value(i, a, b, c, cast), i from 0.
+-- Sets each element of r, which is in main memory, to value(i, a, b, c, cast), with i from 0.
 local function fill_each(r, value, a, b, c)
    local p, set, cast, n = first_element(r), r.T.set, r.T.cast, count(r)
    if memory.is_contiguous(r) then
@@ -126,7 +126,7 @@ define('range', { 'R a a a=1', function(r, from, to, step)
    into(r, sequence, from, step)
 end })
 
--- from + i * (to - from) / (n - 1), in the tensor's precision at each step
+-- from + i * (to - from) / (n - 1), rounded to the tensor's type after each step
 local function even_term(i, from, all, steps, cast) return from + cast(cast(i * all) / steps) end
 local function power_of_ten(i, from, all, steps, cast) return 10 ^ cast(even_term(i, from, all, steps, cast)) end
 local function fill_evenly(r, value, from, to, n)
@@ -211,7 +211,7 @@ define('cross', { 'r T T i=0', function(r, a, b, d)
    into(r, cross, a, b, d)
 end })
 
--- Tensors one after the other along dimension d; those without elements are skipped.
+-- Concatenates tensors along dimension d; those without elements are skipped.
 local function concatenate(r, list, d)
    local nd = 0
    for _, t in ipairs(list) do nd = math.max(nd, t.nd) end
@@ -220,7 +220,7 @@ local function concatenate(r, list, d)
    if d < 1 then errors.raise(('invalid dimension %d'):format(d), 'THTensorMath.c:2712') end
    local full = math.max(nd, d)
    local sizes, total = {}, 0
-   local filled = {} -- chosen now: r may be one of those without elements, and is about to get some
+   local filled = {} -- selected now, because r may be one of the empty ones, and is about to get elements
    for _, t in ipairs(list) do
       if t.nd > 0 then
          filled[#filled + 1] = t
@@ -239,7 +239,7 @@ local function concatenate(r, list, d)
    if total == 0 then return end
    sizes[d] = total
    for _, t in ipairs(filled) do
-      if not is_apart(r, t) then -- resizing r must not touch what is still to be read
+      if not is_apart(r, t) then -- resizing r must not change what is still to be read
          local fresh = memory.temporary(r.T)
          concatenate(fresh, list, d)
          resize(r, full, sizes)
@@ -273,8 +273,8 @@ define('cat', {
    end,
 })
 
--- Writes t as many times to r as `times` says, where Lua can: both are seen as the times and the size of each dimension
--- in turn.
+-- Writes t to r, repeated as `times` says, if Lua can: both are viewed with the repetitions and the size of each
+-- dimension as separate dimensions.
 local repeat_in_lua = way('repeat_tensor', function(r, t, times, nd)
    local of_r, of_t, skipped = memory.copy_view(r), memory.copy_view(t), nd - t.nd
    of_r.nd, of_t.nd = 2 * nd, 2 * nd
@@ -305,7 +305,7 @@ local function repeat_tensor(result, tensor, ...)
       times[d], sizes[d] = n, n * (k >= 1 and t[2 * k - 1] or 1)
    end
    resize(r, nd, sizes)
-   for d = 1, nd do -- Torch7 unfolds the result along each dimension
+   for d = 1, nd do -- raises Torch7's errors, which come from unfolding the result along each dimension
       if times[d] < 1 then
          errors.raise(d == 1 and "calling 'unfold' on bad self (cannot unfold an empty tensor at THTensor.c:502)"
             or "bad argument #2 to 'unfold' (out of range at THTensor.c:504)")

@@ -1,4 +1,4 @@
--- From one element type to another.
+-- Conversion between element types.
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
 local class = require 'torch.core.class'
@@ -9,7 +9,7 @@ local records = memory.records
 
 local methods = {}
 
--- The type's name (nil of what has none), or the tensor as another type (itself if it is one already).
+-- Without a name, returns the tensor's type name; with one, the tensor as that type (itself if it already has it).
 function methods:type(name)
    if not name then return (class.typename(self)) end
    local r = tensors.check(self, 1)

@@ -3,9 +3,9 @@ local errors = require 'torch.core.errors'
 local overloads = require 'torch.tensor.overloads'
 local kernel = require('torch.core.kernels').of_records
 
-local SHAPES = { [0] = 'mul', 'cmul', 'mv' } -- what Torch7 calls them, by the dimensions of the kernel that are planes
+local SHAPES = { [0] = 'mul', 'cmul', 'mv' } -- Torch7's names, by the number of plane dimensions of the kernel
 
--- x is one plane, a set of planes, or a set of planes with a kernel for each output and input plane.
+-- x is one plane, a set of planes, or a set of planes with a kernel for each pair of output and input plane.
 for name, spec in pairs{ conv2 = { 2, true }, xcorr2 = { 2, false }, conv3 = { 3, true }, xcorr3 = { 3, false } } do
    local dims, flipped = unpack(spec)
    local run = kernel.correlate

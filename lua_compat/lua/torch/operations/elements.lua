@@ -1,4 +1,4 @@
--- Going through the elements in Lua: apply, map, map2, totable; and small copies and fills without Python.
+-- Iterating over elements in Lua: apply, map, map2, totable; and small copies and fills without Python.
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
 local errors = require 'torch.core.errors'
@@ -11,7 +11,7 @@ local type, tonumber = type, tonumber
 
 local elements = {}
 
--- An iterator over the offsets of r's elements in row-major order, for tensors that are not contiguous.
+-- Iterates over the offsets of r's elements in row-major order, for tensors that are not contiguous.
 local function offsets(r)
    local nd = r.nd
    local index, off, n = {}, r.off, count(r)
@@ -55,7 +55,7 @@ end
 
 local function read(p, i) return p[i] end
 
--- The callbacks may resize or release anything: the elements are those of the view at the start, kept in a record of
+-- A callback may resize or release anything. So the elements are those of the view at the start, kept in a record of
 -- its own, and pointers are fetched again for each element.
 local function install(T)
    local mt = T.tensor_metatable

@@ -1,4 +1,4 @@
--- t[i], t[{...}], t[mask], and assignment through each of them.
+-- t[i], t[{...}], t[mask], and assignment to each of them.
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
 local errors = require 'torch.core.errors'
@@ -12,7 +12,7 @@ local type, tonumber = type, tonumber
 
 local is_storage, Long = memory.is_storage, types.Long
 
--- The 0-based position that index i (from 1; negative: from the end) means in a dimension of `size`.
+-- Converts index i (from 1; negative: from the end) into a position from 0 in a dimension of `size`.
 local function position(i, size, what, where)
    i = i - i % 1 - 1
    if i < 0 then i = size + i + 1 end
@@ -20,8 +20,8 @@ local function position(i, size, what, where)
    return i
 end
 
--- The view that a table of indices and ranges means; or, when it means one element, nil, its offset and its storage.
--- A table with metamethods may change the tensor while it is read: what was read of r before does not count after.
+-- The view that a table of indices and ranges selects; for a single element: nil, its offset and its storage. A table
+-- with metamethods may change the tensor while it is read, so nothing read from r before that is used afterwards.
 local function resolve(r, spec)
    if r.nd == 2 then
       local i, j = spec[1], spec[2]
@@ -34,7 +34,7 @@ local function resolve(r, spec)
    local v = copy_view(r)
    local nd = v.nd
    if #spec > nd then errors.argument(2, 'too many indices provided', 'Tensor.c:954') end
-   local d = 1 -- the dimension of v that the next entry is about
+   local d = 1 -- the dimension of v that the next entry applies to
    for k = 1, nd do
       local entry = spec[k]
       local size = v[2 * d - 1]
@@ -123,7 +123,7 @@ local function install(T)
       return mt[key]
    end
 
-   -- The elements of v become value: a number or a tensor of any type.
+   -- Assigns a number, or a tensor of any type, to the elements of v.
    local function assign(v, value)
       local number = tonumber(value)
       memory.make_temporary(v)
@@ -196,7 +196,7 @@ local function install(T)
       error(('the class %s cannot be indexed'):format(T.tensor), 2)
    end
 
-   -- As methods, for those who call them by name.
+   -- As methods, for scripts that call them by name.
    function mt.__index__(self, key)
       if type(key) == 'string' and not tonumber(key) then return nil, false end
       return mt.__index(self, key), true

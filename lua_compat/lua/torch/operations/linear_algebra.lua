@@ -23,7 +23,7 @@ define('dot', { 'T T', function(a, b)
    return count(a) == 0 and 0 or dot_by_blas(a, b) or dot_here(a, b) or python.dot(handle(a), handle(b))
 end })
 
--- Sizes: rows and columns of the product, and whether the factors fit.
+-- Torch7's errors for sizes that do not fit.
 local function mismatch(a, b, where)
    errors.raise(('size mismatch, m1: %s, m2: %s'):format(size_text(a), size_text(b)), where)
 end
@@ -41,12 +41,13 @@ local function mismatched_vector(t, m)
    errors.raise(('size mismatch, t: %s, mat: %s'):format(size_text(t), size_text(m)), 'THTensorMath.c:1204')
 end
 
--- (Without loops, which LuaJIT does not compile as a part of what calls them.)
+-- Written without loops, which LuaJIT does not inline into a caller's trace.
 local function has_size(t, nd, n1, n2, n3)
    return t.nd == nd and t[1] == n1 and (nd < 2 or t[3] == n2) and (nd < 3 or t[5] == n3)
 end
 
--- Dimensions of the product and their sizes.
+-- Each fit_... function returns the number of dimensions of the product and its sizes; it raises if the factors do not
+-- fit.
 local function fit_mv(m, v)
    if m[3] ~= v[1] then
       errors.raise(('size mismatch, %s, %s'):format(size_text(m), size_text(v)), 'THTensorMath.c:1218')
@@ -73,16 +74,16 @@ local function fit_addbmm(a, b)
    return 2, rows, columns
 end
 
--- A factor that shares memory with the result is copied first.
+-- A factor; a copy if it shares memory with the result.
 local function beside(r, factor) return apart.is_apart(r, factor) and factor or copy_of(factor) end
 
--- What computes such a product: of matrices and vectors, or of batches.
+-- The ways of computing such a product: of matrices and vectors, or of batches.
 local function products(name)
    if not name:find 'bmm$' then return way(name, blas.product, 'blas'), way(name, few.product) end
    return way(name, blas.batched_product, 'blas'), way(name, few.batched_product)
 end
 
--- r = product of a and b. A result that is given must have the product's size already.
+-- r = product of a and b. A given result must already have the product's size.
 local function product(name, fit, letters, wrong_size)
    local by_blas, in_luajit = products(name)
    local function multiply(r, a, b)
@@ -118,7 +119,7 @@ product('ger', fit_ger, 'T1 T1', function(r, a, b)
    mismatched_outer(r, a, b)
 end)
 
--- The squared distances between the rows of a and those of b, times a number; more dimensions count as one.
+-- The squared distances between the rows of a and those of b, times a number. Further dimensions are flattened.
 local distances_here = way('squared_distances', matrices.squared_distances)
 define('match', { 'R T T n=1', function(r, a, b, gain)
    if a.nd == 0 or b.nd == 0 then errors.argument(2, 'empty Tensor', 'THTensorMath.c') end
@@ -135,7 +136,7 @@ end })
 -- r = beta * t + alpha * product of a and b
 local function sum_with_product(name, fit)
    local by_blas, in_luajit = products(name)
-   -- q: where r is written
+   -- q: receives the result
    local function multiply(q, r, beta, t, alpha, a, b)
       if t == r then t = q end
       if by_blas(q, beta, t, alpha, a, b) or in_luajit(q, beta, t, alpha, a, b) then return end
@@ -160,13 +161,13 @@ for name, dims in pairs{ addmv = { 1, 2, 1, fit_mv }, addmm = { 2, 2, 2, fit_mm 
    local compute = sum_with_product(name, fit)
    local operands = (' n=1 T%d T%d'):format(da, db)
    define(name, { ('r n=1 T%d'):format(d) .. operands, compute }, nil, {
-      -- t:name(alpha, ...) and t:name(beta, alpha, ...): one number is alpha
+      -- t:name(alpha, ...) and t:name(beta, alpha, ...): a single number is alpha
       ('R%d t%d'):format(d, d) .. operands, function(r, t, alpha, a, b) return compute(r, 1, t, alpha, a, b) end,
       ('R%d n t%d n T%d T%d'):format(d, d, da, db), compute,
    })
 end
 
--- LAPACK: torch.name(...) with results given or new.
+-- LAPACK functions torch.name(...), with given or new results.
 local function lapack(name, results, arguments, check, name_in_python)
    local run = kernel[name_in_python or name]
    local function compute(...)

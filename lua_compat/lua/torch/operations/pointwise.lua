@@ -1,4 +1,4 @@
--- Element by element: arithmetic, functions of one element, comparisons, copies.
+-- Elementwise operations: arithmetic, functions of one element, comparisons, copies.
 local ffi = require 'ffi'
 local scratch = require 'torch.core.scratch'()
 local types = require 'torch.core.types'
@@ -27,8 +27,8 @@ local pointwise = {}
 
 local copy_here = way('copy', few.copy)
 
--- t with the sizes of r (the two have equally many elements) and without memory in common with r, which is written to.
--- This allocates: call it before gathering the handles of a kernel's arguments.
+-- t viewed with the sizes of r (both have the same number of elements), copied if it shares memory with r, which will
+-- be written. This allocates: call it before collecting the handles of a kernel's arguments.
 local function shaped_like(r, t)
    local overlaps = apart.may_overlap(r, t)
    if same_size(r, t) and not overlaps then return t end
@@ -47,7 +47,7 @@ pointwise.shaped_like = shaped_like
 local function size_text(r) return '[' .. table.concat(tensors.sizes_of(r), ' x ') .. ']' end
 pointwise.size_text = size_text
 
--- names: what Torch7 calls the three
+-- names: Torch7's names for the three
 local USUAL = { 'r_', 't', 'src' }
 local function check_counts(r, t, source, names)
    local a, b, c = count(r), count(t), count(source)
@@ -59,7 +59,7 @@ local function check_counts(r, t, source, names)
    end
 end
 
--- Raises for two tensors, which Torch7 calls so, of different numbers of elements.
+-- Raises if two tensors, with Torch7's names for them, differ in their numbers of elements.
 function pointwise.check_pair(a, b, name_of_a, name_of_b, where)
    local m, n = count(a), count(b)
    if m ~= n then
@@ -69,13 +69,13 @@ function pointwise.check_pair(a, b, name_of_a, name_of_b, where)
    end
 end
 
--- Computations: a kernel, and perhaps the same as an expression of the elements (torch/few.lua).
+-- Computations: a kernel, and perhaps an equivalent expression of the elements (luajit/elementwise.lua).
 local function never() return no 'no expression for it' end
 local function in_lua(expression, for_whole, plain)
    return expression and few.pointwise(expression, for_whole, 'SAME_BITS', plain) or never
 end
 
--- r = f(t, s); expression: or what computes it
+-- r = f(t, s). expression: of the elements, or a function that computes it.
 local function with_tensor(kernel, expression, names, plain)
    local compute = way(kernel, type(expression) == 'function' and expression
       or in_lua(expression, kernel ~= 'cdiv', plain))
@@ -90,21 +90,21 @@ local function with_tensor(kernel, expression, names, plain)
    end
 end
 
--- BLAS computes with several elements at once. What it is called for here it rounds as LuaJIT does: it adds products of
+-- BLAS processes several elements at once. It is only used where it rounds as LuaJIT does: for sums of products of
 -- which one factor is 1 or -1.
 local FEWEST_BY_BLAS = 256 -- elements
 local MOST_ADDED = 2 ^ 16  -- for more, several threads are faster
 local MOST_SCALED = blas.MOST_ONES -- in a scratch buffer
 
--- The routines for r and t, and perhaps s, of n elements, where they are for BLAS; r then holds what t does. Few
--- elements are so only where the library is worth loading.
+-- The routines for r, t and perhaps s, of n elements each, if BLAS applies; r then holds a copy of t. Small n only if
+-- the library is worth loading.
 local function begin_by_blas(r, t, s, n)
    if n < FEWEST_BY_BLAS or few.LIMIT == 0 or t.T ~= r.T or s and s.T ~= r.T then
       return no 'few elements, or other types'
    end
    if n > MOST_ADDED and not library.saves_pytorch(n) then return no 'many elements' end
    if not (is_contiguous(r) and is_contiguous(t)) or s and (not is_contiguous(s) or meet(r, s)) then
-      return no 'elements that lie apart, or share memory'
+      return no 'elements that are not contiguous, or share memory'
    end
    if n <= MOST_SCALED and not is_worth(n) then return no 'few elements' end
    local routine = of_rows(r.T)
@@ -115,8 +115,8 @@ local function scratch_for(T, n) return ffi.cast(T.pointer, scratch(T.name, n * 
 
 -- r = t + v * s
 local function add_by_blas(r, t, v, s, n)
-   -- Of so many elements PyTorch rounds each product with its sum, as BLAS does on most processors (MKL's not on
-   -- AMD's); LuaJIT does so of floats. BLAS leaves out what is multiplied by 0, NaNs or not.
+   -- For so many elements PyTorch rounds each product together with the sum, as BLAS does on most processors (but not
+   -- MKL on AMD's); LuaJIT does so for floats. BLAS skips terms multiplied by 0, even NaNs.
    local plain = v == 1 or v == -1 or n > MOST_SCALED
    if v == 0 or not plain and r.T.size < 8 then return no 'a number that BLAS rounds otherwise' end
    local routine = begin_by_blas(r, t, s, n)
@@ -152,7 +152,7 @@ local function scale_by_blas(r, t, v, n)
    return true
 end
 
--- r = f(t, v); expression: or what computes it
+-- r = f(t, v). expression: of the elements, or a function that computes it.
 local function with_scalar(kernel, expression, by_blas, plain)
    by_blas = by_blas and way(kernel, by_blas, 'blas') or never
    local compute = way(kernel, type(expression) == 'function' and expression or in_lua(expression, true, plain))
@@ -169,7 +169,7 @@ end
 -- r = f(t, v, s)
 local function with_scaled_tensor(kernel, expression, by_blas)
    by_blas = way(kernel, by_blas, 'blas')
-   local compute = way(kernel, few.pointwise(expression, true)) -- PyTorch rounds product and sum in one step
+   local compute = way(kernel, few.pointwise(expression, true)) -- PyTorch rounds the product and the sum together
    local function in_python(r, t, s, v) python[kernel](handle(r), handle(t), v, handle(s)) end
    return function(r, t, v, s)
       resize_as(r, t)
@@ -199,7 +199,7 @@ local function copy(r, t)
 end
 pointwise.copy = copy
 
--- A new tensor, in one piece, with the elements of t.
+-- A new contiguous tensor with the elements of t.
 function pointwise.copy_of(t)
    local new = memory.temporary(t.T)
    resize_as(new, t)
@@ -207,8 +207,9 @@ function pointwise.copy_of(t)
    return new
 end
 
--- write_all(r, a, b...), or where elements of r share memory write_all(q, a, b...) for a q with memory of its own that
--- holds what r holds; then r becomes q, of several values for the same memory the last.
+-- Calls write_all(r, a, b...). If elements of r share memory, it calls write_all(q, a, b...) for a q with memory of its
+-- own that starts as a copy of r, and then copies q to r; where several elements have the same memory, the last one
+-- counts.
 function pointwise.into(r, write_all, a, b, c, d, e, f)
    if not kind(r) then return write_all(r, a, b, c, d, e, f) end
    local q = pointwise.copy_of(r)
@@ -219,7 +220,7 @@ end
 local function fill_in_python(r, _, _, v) python.fill(handle(r), v) end
 
 local fill_here = way('fill', function(r, v, n)
-   return v == 0 and 1 / v > 0 and few.zero(r, n) or few.fill(r, v, n) -- not a negative zero
+   return v == 0 and 1 / v > 0 and few.zero(r, n) or few.fill(r, v, n) -- not for negative zero
 end)
 local function fill(r, v)
    local n = count(r)
@@ -245,7 +246,7 @@ for code = 1, types.count do
       copy(c, r)
       return ud
    end
-   -- Torch7 returns another object for the same tensor; here it is the object itself.
+   -- Torch7 returns a new object for the same tensor; here it is the object itself.
    function mt:contiguous()
       if is_contiguous(tensors.check(self, 1)) then return self end
       return self:clone()
@@ -258,7 +259,8 @@ define('zero', { 'o', function(r) fill(r, 0) end }, all_types)
 
 -- Arithmetic
 
--- In place, of tensors in one piece, Torch7 asks BLAS, which does not look at what it is to add no times: at no NaN.
+-- For contiguous tensors in place, Torch7 uses BLAS, which does not read terms multiplied by zero, so NaNs there have
+-- no effect.
 local add_any = with_scaled_tensor('add_scaled', '$x + v * $y', add_by_blas)
 local function add_scaled(r, t, v, s)
    if v == 0 and r == t and r.T.real and is_contiguous(r) and is_contiguous(s) and count(r) == count(s) then return end
@@ -269,10 +271,10 @@ pointwise.add_scaled, pointwise.add_scalar = add_scaled, add_scalar
 pointwise.mul = with_scalar('mul', '$x * v', scale_by_blas)
 pointwise.div = with_scalar('div', '$x / v')
 
--- With the sign of the divisor; of 0 NaN.
+-- The result has the sign of the divisor; for divisor 0 it is NaN.
 pointwise.remainder = with_scalar('remainder', in_lua '$x - v * floor($round($x / v))')
 
--- f for whole numbers only
+-- f, for whole numbers only
 local function for_bits(name, where, f)
    return function(r, ...)
       if r.T.floating then errors.raise(name .. ' is only supported for integer type tensors', where) end
@@ -280,7 +282,7 @@ local function for_bits(name, where, f)
    end
 end
 
--- f, whose last argument divides
+-- f, a division by its last argument
 local function dividing(f)
    return function(r, t, v)
       if v == 0 and r.T.integer and count(t) > 0 then errors.raise('division by zero') end
@@ -299,7 +301,7 @@ define('cmul', { 'R t T', with_tensor('cmul', '$x * $y') })
 define('cdiv', { 'R t T', with_tensor('cdiv', '$x / $y') })
 define('remainder', { 'R t n', dividing(pointwise.remainder) })
 
--- With the sign of what is divided: C's, which is exact. Of whole numbers Python computes it.
+-- The result has the sign of the dividend, as with C's fmod, which is exact. Python computes whole numbers.
 local function rest_of(expression) return few.pointwise(expression, false, 'SAME_BITS') end
 local rest, rest_of_each = dividing(with_scalar('fmod', rest_of 'fmod($x, v)')),
    with_tensor('cfmod', rest_of 'fmod($x, $y)')
@@ -308,13 +310,13 @@ for _, name in ipairs{ 'fmod', 'mod' } do
    define('c' .. name, { 'R t T', rest_of_each })
 end
 
--- The bits of whole numbers. Shifts are counted as processors do: by the last 5 bits, for numbers of 64 bits 6. To the
--- right go the bits of a number, not its sign.
+-- Bit operations on whole numbers. As on processors, a shift counts modulo 32, or modulo 64 for 64-bit numbers. A right
+-- shift is logical: it does not extend the sign.
 local function of_bits(expression)
    local compute = few.pointwise(expression, true)
    return function(r, t, s, v, n, w) return r.T.whole and compute(r, t, s, v, n, w) end
 end
-local function of_shifts(expression) -- v: the count, or the bits that counts have; w: all bits of a number
+local function of_shifts(expression) -- v: the count, or the mask of valid counts; w: the mask of a number's bits
    local compute = of_bits(expression)
    return function(r, t, s, v, n)
       local size = r.T.size
@@ -323,7 +325,7 @@ local function of_shifts(expression) -- v: the count, or the bits that counts ha
          or bit.lshift(1LL, 8 * size) - 1)
    end
 end
--- Real numbers are multiplied with or divided by a power of two; those of whole counts are exact.
+-- Real numbers are multiplied or divided by a power of two, which is exact for whole counts.
 for name, row in pairs{ lshift = { '$x', '$x * v' }, rshift = { 'band($x, w)', '$x / v' } } do
    local number, of_reals = row[1], few.pointwise(row[2], false, 'SAME_BITS')
    local of_whole = of_shifts(('%s(%s, v)'):format(name, number))
@@ -344,7 +346,7 @@ end
 define('cremainder', { 'R t T', with_tensor('cremainder', in_lua '$x - $y * floor($round($x / $y))') })
 local function clamp_in_python(r, t, _, low, high) python.clamp(handle(r), handle(t), low, high) end
 local CLAMPED = '$x < v and v or $x > w and w or $x'
-local clamp_few = way('clamp', few.pointwise(CLAMPED, true, 'SAME_BITS', 'min(w, max(v, $x))')) -- equal: the second
+local clamp_few = way('clamp', few.pointwise(CLAMPED, true, 'SAME_BITS', 'min(w, max(v, $x))')) -- ties: the second
 local clamp_oddly = way('clamp', few.pointwise(CLAMPED, true, 'SAME_BITS'))
 define('clamp', { 'R t n n', function(r, t, low, high)
    resize_as(r, t)
@@ -354,14 +356,14 @@ define('clamp', { 'R t n n', function(r, t, low, high)
    end
 end })
 
--- For more than MOST_OF_THREE PyTorch is faster, and its bits are others, but for quotients of doubles: the size alone
+-- Above MOST_OF_THREE elements PyTorch is faster. Its bits differ, except for quotients of doubles, so only the size
 -- decides.
 local MOST_OF_THREE = 128 -- times few.LIMIT elements
 local products = few.pointwise('$r + $round($round(v * $x) * $y)', true, MOST_OF_THREE)
 local quotients, quotients_of_doubles = few.pointwise('$r + $round($round(v * $x) / $y)', true, MOST_OF_THREE),
    few.pointwise('$r + v * $x / $y', false, 'SAME_BITS')
 
--- Of whole numbers of up to 32 bits C computes the product with 32 bits. It has no more than 53 where v is small.
+-- For whole numbers of up to 32 bits, C computes the product in 32 bits. For small v it fits the 53 bits of a double.
 local LARGEST_FACTOR = 2 ^ 20
 local quotients_of_small = few.pointwise('$r + tobit(v * $x) / $y', true, MOST_OF_THREE,
    '$r + $whole_part(tobit(v * $x) / $y)')
@@ -392,7 +394,7 @@ end
 
 for name, relation in pairs{ cmax = '>', cmin = '<' } do
    local expression = '$x ' .. relation .. ' %s and $x or %s'
-   -- of equal numbers (zeros have signs) the second, too
+   -- here, too, the second of equal numbers (zeros have signs)
    local plain = (name == 'cmax' and 'max' or 'min') .. '($x, %s)'
    local tensor = with_tensor(name, expression:format('$y', '$y'), { 'r', 't', 'src' }, plain:format('$y'))
    local scalar = with_scalar(name .. '_value', expression:format('v', 'v'), nil, plain:format('v'))
@@ -401,25 +403,25 @@ end
 
 -- Functions of one element
 
--- Those for which Lua's result is the same to the last bit
+-- Functions for which Lua's result is correct to the last bit
 local exact = {
    abs = 'abs($x)', sqrt = 'sqrt($x)', rsqrt = '1 / $round(sqrt($x))', floor = 'floor($x)', ceil = 'ceil($x)',
       neg = '-$x',
    reciprocal = '1 / $x',
    trunc = '$x >= 0 and floor($x) or ceil($x)', sign = '$x > 0 and 1 or $x < 0 and -1 or 0',
-   -- (the whole part, and 1 more where the rest, twice, is not less; large numbers are whole)
+   -- the whole part, plus 1 if twice the remainder is at least 1; large numbers are whole
    round = '$x > 0 and $x < 1e300 and floor($x) + floor(2 * ($x - floor($x))) '
       .. 'or $x < 0 and $x > -1e300 and ceil($x) + ceil(2 * ($x - ceil($x))) or $x',
    frac = '$x - ($x >= 0 and floor($x) or ceil($x))',
 }
--- The same of finite numbers, without branches.
+-- The same for finite numbers, without branches.
 local SIGN = 'max(-1, min(1, $x * 1e308 * 1e308))'
 local without_branches = {
    sign = SIGN .. ' + 0', trunc = '$whole_part($x)', frac = '$x - $whole_part($x)',
    round = '(floor(abs($x)) + floor(2 * (abs($x) - floor(abs($x))))) * ' .. SIGN,
 }
 
--- And of whole numbers
+-- The same for whole numbers.
 local exact_of_whole = { abs = '$x < 0 and -$x or $x', sign = '$x > 0 and 1 or $x < 0 and -1 or 0' }
 local whole_without_branches = { abs = 'abs($x)', sign = 'max(-1, min(1, $x))' }
 
@@ -474,12 +476,12 @@ local function lerp(r, t, s, v)
 end
 define('lerp', { 'R t T n', lerp, 's s s', function(a, b, v) return a + v * (b - a) end }, overloads.floating,
    { 'R t T n', lerp })
--- Functions of two numbers; where there are few, C's.
+-- Functions of two numbers; C's for few elements.
 local function of_two(expression) return few.pointwise(expression, false, 'LIMIT_OF_FUNCTIONS') end
 local arcs = with_tensor('atan2', of_two 'atan2($x, $y)', { 'r_', 'tx', 'ty' })
 define('atan2', { 'R t T', arcs, 's s', math.atan2 }, overloads.floating, { 'R t T', arcs })
 
--- The powers that are products, quotients and roots: others in the last bit, and for infinity and -0, than C's
+-- Powers computed by products, quotients and roots; they differ from C's in the last bit, and for infinity and -0.
 local powers = {}
 for exponent, expression in pairs{ [2] = '$x * $x', [0.5] = 'sqrt($x)', [-0.5] = '1 / $round(sqrt($x))',
    [-1] = '1 / $x',
@@ -548,7 +550,7 @@ local function install(T)
    local mt = T.tensor_metatable
    local new = memory.new_tensor
 
-   -- The records of two operands of type T, nil if one is not.
+   -- The records of two operands of type T; nil if either is not a tensor of that type.
    local function both(a, b)
       local r, s = records[a], records[b]
       if r and not (r.nd and r.T == T) then r = nil end

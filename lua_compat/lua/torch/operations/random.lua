@@ -22,7 +22,7 @@ local into = pointwise.into
 local random = {}
 local single, filled
 
--- A tensor of type T with the sizes of r, its elements one after the other in main memory.
+-- A contiguous tensor of type T in main memory, with the sizes of r.
 local function dense(r, T)
    if r.T == T and memory.is_contiguous(r) then return r end
    local copy = memory.temporary(T)
@@ -30,10 +30,11 @@ local function dense(r, T)
    return copy
 end
 
--- What only Python can write elements of, or read: they are drawn as doubles, and converted together.
+-- Types whose elements only Python can read and write: draws are made as doubles and converted together.
 local function drawn_here(T) return T.real or T.whole end
 
--- What values of draws have: $word and $unit of the generator g, and its functions. In a row words are there already.
+-- What the expression of a draw may use: $word and $unit, from generator g, and g's functions. For whole rows, words
+-- are drawn in advance.
 local ONE_BY_ONE = { word = 'next_word(g)', unit = 'next_unit(g)', next_word = generator.word,
    next_unit = generator.unit, normal = generator.normal, generator = generator }
 local IN_A_ROW = { word = 'word', unit = 'word * (1 / 2 ^ 32)', ready = generator.ready }
@@ -41,7 +42,7 @@ local function compile(text, value, holes)
    return templates.compile('torch.operations.random', text, { value = value }, holes or ONE_BY_ONE)
 end
 
--- function(g, a, b): one draw
+-- function(g, a, b) for one draw
 function single(value) return compile('return function(g, a, b) return $value end', value) end
 
 local WRITE_ALL = [[
@@ -49,7 +50,7 @@ local WRITE_ALL = [[
       for i = 0, n - 1 do p[i] = $value end
    end
 ]]
--- For values of one word each, which are computed from many words in a row.
+-- For draws of one word each, computed from many words at once.
 local WRITE_ROWS = [[
    return function(p, n, g, a, b)
       while n > 0 do
@@ -75,7 +76,8 @@ local WRITE_EACH = [[
    end
 ]]
 
--- function(r, g, a, b): elements of r in their order become draws; each is a loop of its own, which LuaJIT compiles.
+-- function(r, g, a, b), which fills r with draws in the order of its elements. Each has its own loop, which LuaJIT
+-- compiles.
 function filled(value)
    local function both(text)
       local in_a_row = templates.has(text, 'word') or templates.has(text, 'unit')
@@ -84,7 +86,7 @@ function filled(value)
    local all, each, all_wrapped, each_wrapped
    local function make()
       all, each = both(value)
-      all_wrapped, each_wrapped = both(('tobit(%s)'):format(value)) -- as C converts to types of up to 32 bits
+      all_wrapped, each_wrapped = both(('tobit(%s)'):format(value)) -- C's conversion to types of up to 32 bits
    end
    templates.on_first_use(make)
    local function fill(r, g, a, b)
@@ -104,7 +106,7 @@ function filled(value)
    return fill
 end
 
--- Generators: torch/generator.lua has their records.
+-- Generators. tensor/generator.lua defines their records.
 local proto = newproxy(true)
 
 local function new_generator()
@@ -114,7 +116,7 @@ end
 function random.install(torch)
    local mt = class.newmetatable('torch.Generator', nil, new_generator, nil, new_generator, nil,
       debug.getmetatable(proto))
-   -- Written as the bytes of its state.
+   -- A generator is written as the bytes of its state.
    function mt:write(file) file:writeByte(torch.getRNGState(self):storage()) end
    function mt:read(file) torch.setRNGState(self, torch.ByteTensor(file:readByte(generator.STATE_BYTES))) end
    torch._gen = new_generator()
@@ -127,7 +129,7 @@ function random.install(torch)
       return g
    end
 
-   -- [generator,] ... -> its record and the rest
+   -- [generator,] ... -> the generator's record and the other arguments
    local function with_generator(first, ...)
       local g = records[first]
       if g and g.tag == overloads.GENERATOR_TAG then return g, ... end
@@ -169,9 +171,9 @@ function random.install(torch)
    end
 end
 
--- name: single draw torch.name([generator,] parameters...), and tensor:name([generator,] parameters...).
--- value: one draw, an expression of $word, $unit, the generator g and its functions, and the parameters a and b;
--- check(parameters...) raises for parameters out of range.
+-- name: the single draw torch.name([generator,] parameters...), and tensor:name([generator,] parameters...). value: the
+-- expression of one draw, with $word, $unit, generator g and its functions, and the parameters a and b.
+-- check(parameters...) raises if parameters are out of range.
 local function distribution(name, value, parameters, for_types, check)
    local draw, fill = single(value), filled(value)
    check = check or function() end
@@ -205,14 +207,14 @@ local function check_probability(p)
    if not (p >= 0 and p <= 1) then errors.argument(1, 'must be >= 0 and <= 1', 'THRandom.c:292') end
 end
 
--- r, or a copy of it, whose elements lie one after the other in main memory.
+-- r, or a contiguous copy of it in main memory.
 local function in_a_row(r)
    local row = dense(r, r.T.host)
    if row ~= r then pointwise.copy(row, r) end
    return row
 end
 
--- The elements of r or, where Lua cannot read them, a copy of them in main memory.
+-- r or, if Lua cannot read its elements, a copy in main memory.
 local function readable(r) return r.T.here and r or in_a_row(r) end
 
 local function fill_each(r, g, p)
@@ -230,7 +232,7 @@ local function fill_each(r, g, p)
    end
    pointwise.copy(r, drawn)
 end
--- Words (whole numbers) up to p * 2^32 give 1: without a branch, which a processor would guess wrongly as often as not.
+-- Words (whole numbers) below p * 2^32 give 1. There is no branch, which a processor would mispredict often.
 local fill_bernoulli = filled('min(1, max(0, a - $word))')
 local function words_that_give_one(p) return math.floor(p * 2 ^ 32) + 1 end
 local bernoulli_fills = {
@@ -253,7 +255,7 @@ end
 local function check_bound(high)
    if not (high > 0) then errors.argument(1, 'upper bound must be strictly positive', 'TensorMath.c') end
 end
--- Without bounds: up to the largest whole number that the elements hold exactly.
+-- Without bounds: up to the largest whole number that the type represents exactly.
 local MOST = { Byte = 2 ^ 8, Char = 2 ^ 7, Short = 2 ^ 15, Int = 2 ^ 31, Float = 2 ^ 24 + 1 }
 local fill_between, fill_below = filled('$word % (b + 1 - a) + a'), filled('$word % a')
 local function fill_random(r, g, low, high)
@@ -274,7 +276,7 @@ define('random', {
 
 local DRAWN_USAGE = '*%sTensor* [Generator] (LongStorage | dim1 [dim2...])'
 
--- [result,] [generator,] sizes... without the generator, which comes first; nil if there is none.
+-- The arguments [result,] [generator,] sizes... with the generator moved to the front; nil if there is none.
 local function without_generator(first, second, ...)
    local g = records[first]
    if g and g.tag == overloads.GENERATOR_TAG then return g, second, ... end
@@ -302,7 +304,7 @@ for name, fill in pairs(plain) do
    overloads.define_plain(name, drawing(false), floating, drawing(true))
 end
 
--- The permutation of 1 to n by Fisher and Yates, from the front.
+-- A random permutation of 1..n by Fisher and Yates, from the front.
 local function permute(r, g)
    local n = count(r)
    local list = dense(r, drawn_here(r.T) and r.T or types.Double)
@@ -345,7 +347,7 @@ local function multinomial(l, g, weights, n, replacement)
 end
 define('multinomial', { 'l G T k B=false', multinomial }, floating, { 'Q G T k B=false', multinomial })
 
--- Walker's alias method. An alias counts from 1, in cutorch from 0.
+-- Walker's alias method. Aliases count from 1, in cutorch from 0.
 define('multinomialAliasSetup_', { 'T l r', function(weights, l, r)
    local n = count(weights)
    resize(l, 1, { n })
@@ -367,8 +369,8 @@ define('multinomialAliasSetup_', { 'T l r', function(weights, l, r)
    if probabilities ~= r then pointwise.copy(r, probabilities) end
 end }, floating)
 
--- As in Torch7, where the wrapped function counts its argument down in place: an alias comes out one too low, and the
--- aliases themselves are one lower after each call. cutorch's stay as they are.
+-- As in Torch7, where the wrapper decrements its argument in place: a drawn alias is one too low, and the aliases
+-- themselves decrease by one with each call. cutorch's are not changed.
 define('multinomialAlias_', { 'L G L T', function(l, g, aliases, probabilities)
    if count(l) == 0 then return end
    if not l.T.device then pointwise.add_scalar(aliases, aliases, -1) end

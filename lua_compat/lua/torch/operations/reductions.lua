@@ -1,4 +1,4 @@
--- Sums, extrema, sorting: over all elements or along a dimension, which keeps size 1.
+-- Sums, extrema and sorting, over all elements or along a dimension, which keeps size 1.
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
 local errors = require 'torch.core.errors'
@@ -26,7 +26,7 @@ local function check_dimension(t, d, what, where, position)
    if not (d >= 1 and d <= t.nd) then errors.argument(position or 2, what:format(d), where) end
 end
 
--- Gives r the sizes of t with n elements in dimension d.
+-- Resizes r to the sizes of t, with n elements in dimension d.
 local function resize_along(r, t, d, n)
    local nd = t.nd
    if nd == 2 and resize_plain(r, 2, d == 1 and n or t[1], d == 2 and n or t[3]) then return end
@@ -63,7 +63,7 @@ local function of_all(kernel, empty, what)
    end
 end
 
--- Few elements, and floats, are added up in their order, as Torch7 does, many doubles in BLAS's.
+-- Few elements, and floats, are added up in order, as in Torch7; many doubles in the order of BLAS.
 local add_up = few.reduction('result = result + $x', 'IN_64_BITS', 'FLOATS')
 local sum_of_many = of_all('sum_all', 0)
 local function adding_up(name)
@@ -104,14 +104,14 @@ local add_up_squares = few.reduction('local x = $x result = result + x * x', fal
 local add_up_absolutes, count_others = few.reduction('result = result + abs($x)'),
    few.reduction('if $x ~= 0 then result = result + 1 end')
 local norm_of_many = of_all('norm_all', 0)
--- A power that sums of powers are the root of; Torch7's results for others are Python's.
+-- Whether the p-norm is a root of a sum of powers. For other p, Python gives Torch7's results.
 local function is_power(p) return p ~= 0 and p - p == 0 end
 local add_up_powers = few.reduction('result = result + abs($x) ^ v')
 local norm_here = way('norm_all', function(t, p)
    local sum
    if p == 2 then sum = add_up_squares(t, t, 0)
    elseif p == 1 or p == 0 then sum = (p == 1 and add_up_absolutes or count_others)(t, t, 0)
-   else sum = is_power(p) and add_up_powers(t, t, 0, p) or not is_power(p) and no 'a power that has no root' end
+   else sum = is_power(p) and add_up_powers(t, t, 0, p) or not is_power(p) and no 'a power without a root' end
    return sum and norms.of_sum(sum, p)
 end)
 local norm_by_blas = way('norm_all', function(t, p)
@@ -146,7 +146,7 @@ define('renorm', { 'R t n i n', function(r, t, p, d, maximum)
    resize_as(r, t)
    into(r, renorm_into, t, p, d, maximum)
 end }, floating)
--- By the norm; of others the powers
+-- By norm; other norms use powers
 local differences = {
    few.reduction('result = result + abs($x - $y)'),
    few.reduction('local z = $x - $y result = result + z * z'),
@@ -164,7 +164,7 @@ define('dist', { 'T T n=2', function(a, b, p)
    b = shaped_like(a, b)
    return python.dist(handle(a), handle(b), p)
 end }, floating)
--- Of CUDA's types every one has them.
+-- All CUDA types have them.
 local truth_types = { types.Byte }
 for code = 1, types.count do
    if types[code].device then truth_types[#truth_types + 1] = types[code] end
@@ -240,11 +240,11 @@ for name, row in pairs{ max = { '>', -math.huge }, min = { '<', math.huge } } do
       'r l T i', with_positions(name, 'dimension %d out of range', 'THTensorMath.c:1555'),
    })
 end
--- What the order of a row gives: with Torch7's algorithm, on a device with its kernel.
+-- Results that depend on the order of a row: with Torch7's algorithm, on a device with its kernel.
 local function by_order(name)
    local compute = ways.alone(name, ordering[name])
    return function(r, l, t, d, count, k, largest, sorted)
-      if t == r or t == l then t = pointwise.copy_of(t) end -- a result's sizes change before the elements are read
+      if t == r or t == l then t = pointwise.copy_of(t) end -- a result is resized before the elements are read
       resize_along(r, t, d, count)
       resize_as(l, r)
       if t.T.device then
@@ -290,7 +290,7 @@ define('sort', { 'r l T i=nil B=false', function(r, l, t, d, descending)
       python.sort(handle(r), handle(l), handle(t), d, descending)
    else
       if not is_apart(r, t) then
-         copy(r, t) -- so that a result that shares its elements holds what Torch7 sorts
+         copy(r, t) -- a result that shares its elements then holds what Torch7 sorts
          t = r
       end
       sort(r, l, t, d, descending)

@@ -1,4 +1,4 @@
--- Elements selected by their indices or by a mask.
+-- Selection of elements by indices or by a mask.
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
 local is_apart = require('torch.core.overlap').is_apart
@@ -32,7 +32,7 @@ end
 
 local count_outside = way('out_of_range',
    few.reduction('if not ($x >= 1 and $x <= v) then result = result + 1 end', true))
--- Whether any of the indices is none of 1 to size.
+-- Whether any index is outside 1..size.
 local function out_of_range(index, size)
    if index.nd == 0 then return false end
    local outside = count_outside(index, index, 0, size)
@@ -40,14 +40,14 @@ local function out_of_range(index, size)
    return python.out_of_range(handle(index), size)
 end
 
--- Of a matrix whose rows lie one after the other Torch7 checks all indices first, else each where it selects.
+-- For a matrix with contiguous rows Torch7 checks all indices first; otherwise it checks each when it is used.
 local function check_range(index, s, d)
    if not out_of_range(index, s[2 * d - 1]) then return end
    if d == 1 and memory.is_contiguous(s) then errors.raise('index out of range', 'THTensorMath.c:277') end
    errors.argument(s.nd > 1 and 3 or 2, 'out of range', 'THTensor.c:458')
 end
 
--- Where elements are written Torch7 finds out when it selects a slice, or sets an element of a vector.
+-- When writing, Torch7 checks an index when it selects a slice, or sets an element of a vector.
 local function check_places(index, r, d)
    if r.nd == 0 then errors.argument(1, 'tensor must have one dimension', 'THTensor.c:860') end
    if d > r.nd then errors.argument(2, 'out of range', 'THTensor.c:457') end
@@ -56,7 +56,7 @@ local function check_places(index, r, d)
    end
 end
 
--- Indices as a tensor of the type that the kernels want.
+-- The indices as a tensor of the type that kernels expect.
 local function as_long(index, Long)
    if index.T == Long then return index end
    local copy = memory.temporary(Long)
@@ -65,7 +65,7 @@ local function as_long(index, Long)
    return copy
 end
 
--- What r and other tensors have at one index of dimension d.
+-- The slices of r and other tensors at one index of dimension d.
 local function slice(r, d, index)
    local view = memory.temporary_view(r)
    if r.nd > 1 then
@@ -76,7 +76,7 @@ local function slice(r, d, index)
    return view
 end
 
--- Whether s has the sizes of r, but for dimension d.
+-- Whether s has the sizes of r except in dimension d.
 local function fits(s, r, d)
    if s.nd ~= r.nd then return false end
    for k = 1, r.nd do
@@ -85,10 +85,10 @@ local function fits(s, r, d)
    return true
 end
 
--- write(slice of r at each index in turn, place of the index): for an r of which elements share memory.
+-- Calls write(slice of r, position of the index) for each index in turn, for an r whose elements share memory.
 local function each_slice(r, d, index, write)
    local get, place = index.T.get, 0
-   index = copy_of(index) -- which has been checked: what is written may lie in the same memory
+   index = copy_of(index) -- the checked indices: the written elements may share their memory
    for at in offsets(index) do
       place = place + 1
       write(slice(r, d, tonumber(get(index.S.p, at))), place)
@@ -104,7 +104,7 @@ local function fill_masked_in_python(r, mask, _, number) python.masked_fill(hand
 local count_wrong = way('out_of_mask', few.reduction('if $x > 1 then result = result + 1 end', true))
 local count_ones = way('sum_all', few.reduction('result = result + $x', true))
 local places_of_ones = way('ones_of_mask', masks.places)
--- How many ones a mask has, and their positions where those are for LuaJIT.
+-- The number of ones in a mask, and their positions if LuaJIT can use them.
 local function ones(mask)
    local listed, n = places_of_ones(mask)
    return n or tonumber(count_ones(mask, mask, 0) or python.sum_all(handle(mask))), listed
@@ -128,8 +128,8 @@ local function install(T)
       errors.raise(text .. ' expected')
    end
 
-   -- For tensors on a device, indices in main memory or of the tensor's own type are accepted, too: scripts used to
-   -- pass them.
+   -- For tensors on a device, indices in main memory or of the tensor's own type are accepted, too, because older
+   -- scripts pass them.
    local function check_long(index, position)
       local i = records[index]
       if not (T.device and i and i.nd and (i.T == types.Long or i.T == T)) then
@@ -159,7 +159,7 @@ local function install(T)
       if not is_apart(r, s) then s = copy_of(s) end
       resize(r, s.nd, sizes)
       if count(r) > 0 then into(r, select_indices, s, d, i) end
-      if n == 4 then return index end -- so it is in Torch7
+      if n == 4 then return index end -- as in Torch7
       return result
    end
 
@@ -183,7 +183,7 @@ local function install(T)
          elseif not in_lua(r, d, i, s) then
             python[kernel](handle(r), d, handle(i), handle(s))
          end
-         return source -- not self, as in Torch7
+         return source -- as in Torch7, not self
       end
    end
    write_by_index('indexCopy', 'index_copy', places.copy, pointwise.copy)
@@ -206,7 +206,7 @@ local function install(T)
       elseif not fill_places(r, d, i, number) then
          python.index_fill(handle(r), d, handle(i), number)
       end
-      return value -- not self, as in Torch7
+      return value -- as in Torch7, not self
    end
 
    local function check_mask(mask)
@@ -217,7 +217,7 @@ local function install(T)
       end
    end
 
-   -- The mask with the sizes of r.
+   -- The mask, viewed with the sizes of r.
    local function mask_for(r, mask, what)
       pointwise.check_pair(r, mask, what, 'mask')
       check_mask(mask)
@@ -242,7 +242,7 @@ local function install(T)
       if total > 0 and not (listed and is_apart(r, m) and select_ones(r, s, listed, total)) then
          into(r, select_masked, s, m)
       end
-      if n == 3 then return mask end -- so it is in Torch7
+      if n == 3 then return mask end -- as in Torch7
       return result
    end
 
@@ -256,7 +256,7 @@ local function install(T)
             overlapping.write(fill_masked_in_python, r, m, nil, number)
          end
       end
-      return value -- not self, as in Torch7
+      return value -- as in Torch7, not self
    end
 
    function mt:maskedCopy(...)
@@ -294,8 +294,8 @@ local function check_not_below(t, d)
    if d < 1 then errors.argument(2, ('dimension %d out of range of %dD tensor'):format(d, t.nd), 'THTensor.c:23') end
 end
 
--- In other dimensions than d an index has the sizes of what it goes along with; on a device it may have smaller ones.
--- first, second: the tensors that the message names; second is nil if the source is a number.
+-- The index must have the sizes of its tensor in all dimensions but d; on a device it may be smaller. first, second:
+-- the tensors that the message names; second is nil if the source is a number.
 local function check_size(k, index, whole, d, first, second)
    local size, other = index[2 * k - 1], whole[2 * k - 1]
    if size > other or size < other and not whole.T.device then
@@ -308,7 +308,7 @@ local function check_sizes(index, whole, d, first, second)
    local nd = index.nd
    if nd >= 1 and d ~= 1 then check_size(1, index, whole, d, first, second) end
    if nd >= 2 and d ~= 2 then check_size(2, index, whole, d, first, second) end
-   for k = 3, nd do -- so far without a loop, which would end a trace
+   for k = 3, nd do -- up to here without a loop, which would end a trace
       if k ~= d then check_size(k, index, whole, d, first, second) end
    end
 end
@@ -326,7 +326,7 @@ local function gather(r, t, d, index)
    into(r, gather_in_python, t, d, index)
 end
 
--- Into an r of which elements share memory, row by row and one by one.
+-- Scatters into an r whose elements share memory, row by row and element by element.
 local function scatter_in_turn(r, d, index, source, adding)
    index = copy_of(index)
    local rows, index_rows = memory.copy_view(r), memory.copy_view(index)
@@ -388,7 +388,7 @@ define('gather', { 'r T i L', gather })
 define('scatter', { 'o i L T', scatter_tensor, 'o i L n', scatter_number })
 define('scatterAdd', { 'o i L T', scatter('scatter_add') })
 
--- On a device the indices may be of the tensor's own type.
+-- On a device, indices may have the tensor's own type.
 local on_device = {}
 for _, T in ipairs(overloads.all_but_half) do
    if T.device then on_device[#on_device + 1] = T end

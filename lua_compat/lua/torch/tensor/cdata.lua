@@ -1,6 +1,6 @@
--- The C structures of Torch7's tensors and storages, for scripts that read them through LuaJIT's FFI:
--- tensor:cdata(), storage:cdata(), torch.cdata. They follow their tensor or storage and live as long as it does;
--- writing into them changes nothing.
+-- The C structures of Torch7's tensors and storages, for scripts that read them through LuaJIT's FFI: tensor:cdata(),
+-- storage:cdata(), torch.cdata. A structure is updated with its tensor or storage and lives as long; writing to it has
+-- no effect.
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
@@ -31,8 +31,8 @@ typedef struct TH%sTensor {
 local element = { Byte = 'unsigned char', Char = 'char', Short = 'short', Int = 'int', Long = 'long', Half = 'THHalf',
    Float = 'float', Double = 'double' }
 
--- A storage's structure is in its record's field c, a tensor's in that of what stands for it outside: the objects that
--- keep its memory, and pointers to fill in.
+-- A storage's structure is in its record's field c; a tensor's is in the table for what represents it outside Lua. c
+-- holds the structure, the objects that keep its memory alive, and pointers to fill in.
 
 local function fill_storage(S)
    local c = S.c.structure
@@ -43,7 +43,7 @@ local function storage_structure(S)
    if not S.c then
       local T = S.T
       S.c = { structure = ffi.new(T.c_storage), pointer = T.c_pointer }
-      S.c.structure.refcount, S.c.structure.flag = 1, 7 -- like those that Torch7 allocates
+      S.c.structure.refcount, S.c.structure.flag = 1, 7 -- as allocated by Torch7
       fill_storage(S)
    end
    return S.c.structure
@@ -73,7 +73,7 @@ end
 
 memory.on_change(fill_tensor, fill_storage)
 
--- The tensors whose structures were given away, by the addresses of these
+-- The tensors whose structures have been handed out, by the structures' addresses
 local owners = setmetatable({}, { __mode = 'v' })
 
 for code = 1, types.count do
@@ -94,14 +94,14 @@ for code = 1, types.count do
    end
 end
 
--- asnumber: as an FFI integer.
+-- asnumber: return an FFI integer.
 function torch.cdata(object, asnumber)
    if not object then return nil end
    local pointer = object:cdata()
    return asnumber and cast('intptr_t', pointer) or pointer
 end
 
--- The tensor that a pointer of cdata() leads to; whatever is no pointer stays as it is.
+-- The tensor that a pointer from cdata() refers to; other values are returned unchanged.
 local function object(value)
    if type(value) ~= 'cdata' then return value end
    local at = address_of(value)

@@ -1,7 +1,7 @@
--- Torch7's random generator, MT19937 (Matsumoto and Nishimura, 1998), and the distributions: one number at a time.
--- nets/torch7/random.py has the same for whole arrays, in Python.
--- A generator's record: tag; words and position (the state); seed; x and rho of the normal number that waits (they come
--- in pairs), or nil; pair: the one that waits in the package randomkit.
+-- Torch7's random generator, MT19937 (Matsumoto and Nishimura, 1998), and its distributions, one number at a time.
+-- nets/torch7/random.py does the same for whole arrays, in Python. A generator's record: tag; words and position (the
+-- state); seed; x and rho of the second number of a pair of normal numbers, or nil; pair: the same for the package
+-- randomkit.
 local ffi = require 'ffi'
 local bit = require 'bit'
 
@@ -14,12 +14,12 @@ local generator = {}
 local WORDS, MIDDLE = 624, 397
 local words_type = ffi.typeof('int32_t[624]')
 
--- The product of two whole numbers of 32 bits, modulo 2^32.
+-- The product of two 32-bit whole numbers, modulo 2^32.
 local function times(a, b)
    return tobit(band(a, 0xffff) * b + lshift(tobit(rshift(a, 16) * b), 16))
 end
 
--- Starts the stream of a seed, of which the low 32 bits count.
+-- Starts the stream of a seed, of which the low 32 bits are used.
 function generator.start(g, seed)
    local words = g.words
    local word = tobit(seed % 2 ^ 32)
@@ -47,7 +47,7 @@ local function refill(words)
    words[WORDS - 1] = twisted(words[WORDS - 1], words[0], words[MIDDLE - 1])
 end
 
--- The state's words from the next on, and how many there are before it must be refilled.
+-- The state's words from the next one on, and the number of them before it must be refilled.
 function generator.ready(g)
    if g.position == WORDS then
       refill(g.words)
@@ -69,7 +69,7 @@ local function word(g)
    y = bxor(y, band(lshift(y, 7), 0x9d2c5680))
    y = bxor(y, band(lshift(y, 15), 0xefc60000))
    y = bxor(y, rshift(y, 18))
-   return bxor(y, 0x80000000) + 2147483648 -- without its sign, and without a branch
+   return bxor(y, 0x80000000) + 2147483648 -- converts to unsigned, without a branch
 end
 generator.word = word
 
@@ -103,13 +103,13 @@ function generator.bernoulli(g, p) return unit(g) <= p and 1 or 0 end
 
 function generator.between(g, low, high) return word(g) % (high + 1 - low) + low end
 
--- The layout of Torch7's generator in memory, which getRNGState gives as bytes.
+-- The memory layout of Torch7's generator, which getRNGState returns as bytes.
 local layout = ffi.typeof([[struct {
    int64_t seed; int32_t left, seeded; uint64_t next; uint64_t words[624]; double x, y, rho; int32_t waiting, unused;
 }]])
 generator.STATE_BYTES = ffi.sizeof(layout)
 
--- Writes the state to that many bytes.
+-- Writes the state as bytes in that layout.
 function generator.save(g, bytes)
    local state = layout()
    state.seed = g.seed
@@ -119,7 +119,7 @@ function generator.save(g, bytes)
    ffi.copy(bytes, state, generator.STATE_BYTES)
 end
 
--- Continues from such bytes; false if they are not a generator's.
+-- Restores the state from such bytes; returns false if they are not a generator's.
 function generator.load(g, bytes)
    local state = layout()
    ffi.copy(state, bytes, generator.STATE_BYTES)

@@ -1,26 +1,27 @@
--- Writing to tensors of which several elements share memory: expanded ones (x:expand(3, 4):mul(2) multiplies each
--- element of x three times), and those that unfold or a storage's strides made. Torch7 writes element by element, row
--- after row; PyTorch refuses. Here such a tensor is written in parts of which each has its memory for itself.
+-- Writing to tensors whose elements share memory: expanded ones (x:expand(3, 4):mul(2) multiplies each element of x
+-- three times), and those made by unfold or with a storage's strides. Torch7 writes element by element in row-major
+-- order; PyTorch refuses. Here such a tensor is written in parts whose elements share no memory.
 local memory = require 'torch.core.memory'
 
 local is_contiguous = memory.is_contiguous
 local overlapping = {}
 
--- The first dimension that has several indices for the same memory; nil if there is none.
+-- The first dimension in which several indices refer to the same memory; nil if there is none.
 local function repeated_dimension(r)
    for d = 1, r.nd do
       if r[2 * d] == 0 and r[2 * d - 1] > 1 then return d end
    end
 end
 
--- Whether no stride steps over all that lies along the smaller ones. (May be so of tensors without overlap, too.)
+-- Whether no stride exceeds the extent of the dimensions with smaller strides. (Tensors without overlap can be so,
+-- too.)
 local function interleaved(r)
    local dimensions = {}
    for d = 1, r.nd do
       if r[2 * d - 1] > 1 then dimensions[#dimensions + 1] = d end
    end
    table.sort(dimensions, function(a, b) return r[2 * a] < r[2 * b] end)
-   local reach = 0 -- from the first element to the last along the dimensions so far
+   local reach = 0 -- distance from the first element to the last, along the dimensions so far
    for _, d in ipairs(dimensions) do
       if r[2 * d] <= reach then return true end
       reach = reach + (r[2 * d - 1] - 1) * r[2 * d]
@@ -28,7 +29,7 @@ local function interleaved(r)
    return false
 end
 
--- The same as below of vectors and matrices, most of what is asked for, without a table.
+-- The function below for vectors and matrices, the most frequent cases, without a table.
 local function kind_of_matrix(size, step, other, other_step)
    if step == 0 and size > 1 or other_step == 0 and other > 1 then return 'repeated' end
    if size == 1 or other == 1 then return nil end
@@ -57,7 +58,7 @@ local function in_parts(write, r, t, s, v, w)
    local d = repeated_dimension(r)
    if not d then
       if not interleaved(r) then return write(r, t, s, v, w) end
-      d = 1 -- row after row
+      d = 1 -- row by row
       while r[2 * d - 1] == 1 do d = d + 1 end
    end
    for index = 0, r[2 * d - 1] - 1 do
@@ -67,11 +68,10 @@ local function in_parts(write, r, t, s, v, w)
    end
 end
 
--- What follows is on the way of almost every operation. A closure made there would end LuaJIT's traces, so a function
--- that writes gets its values as arguments, of which there are so many as any has: traces do not begin where `...`
--- stands.
+-- Almost every operation runs the following. A closure made here would end LuaJIT's traces, so a function that writes
+-- gets its values as arguments. There are as many as any of them needs, because traces do not start at `...`.
 
--- write(r, t, s, v, w), which writes to r, for records of the same sizes (or nil); t and s may be r itself.
+-- write(r, t, s, v, w) writes to r. Its tensors are records of the same sizes (or nil); t and s may be r itself.
 function overlapping.write(write, r, t, s, v, w)
    if kind(r) then return in_parts(write, r, t, s, v, w) end
    return write(r, t, s, v, w)

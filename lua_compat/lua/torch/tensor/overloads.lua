@@ -1,6 +1,6 @@
 -- Torch7's overloaded functions: torch.add(t, 1), torch.add(r, t, 2, u), t:add(u)...
 --
--- A function is declared by the argument lists it takes, each with what computes it:
+-- A function is declared by the argument lists that it accepts, each with the function that computes it:
 --    define('add', { 'R t n', add_scalar, 'R t n=1 T', add_scaled })
 -- An argument is one word:
 --    R  result: created if absent in torch.name(...); the object itself in t:name(...)
@@ -15,9 +15,9 @@
 --    a  any number, of a whole type a whole one   m  a whole number   k  a whole number, called int
 --    i  a dimension                    B  a boolean
 --    c:UL  a string that starts with U or L               G  a random generator, absent: the default one
--- word=default makes it optional; default nil is for the computing function to fill in.
--- What computes gets the records of tensors (torch/memory.lua), the numbers, the booleans. The results, if there
--- are any, are what the function returns; otherwise what computes returns.
+-- word=default makes an argument optional; default nil is left to the computing function. The computing function gets
+-- records for tensors (core/memory.lua), numbers and booleans. If there are results, they are what the function
+-- returns; otherwise it returns what the computing function returns.
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
 local class = require 'torch.core.class'
@@ -67,7 +67,7 @@ local function optional(p, method)
    return p.optional
 end
 
--- Every way to leave out optional arguments, fewest arguments first.
+-- All ways to omit optional arguments, fewest arguments first.
 local function choices(parameters, method)
    local all = { {} }
    for index, p in ipairs(parameters) do
@@ -98,7 +98,7 @@ local function condition(p, k)
    if p.letter == 'A' then return ('#a%d > 0'):format(k) end
 end
 
--- The Lua of one way to call: "if key == ... then ... end".
+-- The Lua code for one way of calling: "if key == ... then ... end".
 local function branch(parameters, given, T, variant)
    local key, conditions, place = 0, {}, {}
    for k, index in ipairs(given) do
@@ -107,7 +107,7 @@ local function branch(parameters, given, T, variant)
       place[index] = k - 1
       conditions[#conditions + 1] = condition(p, k - 1)
    end
-   local test = ('key == %.0f and count == %d'):format(key, #given) -- a nil at the end is an argument, too
+   local test = ('key == %.0f and count == %d'):format(key, #given) -- a trailing nil counts as an argument
    if #conditions > 0 then test = test .. ' and ' .. table.concat(conditions, ' and ') end
    local lines = { ('   if %s then'):format(test) }
    local passed, results = {}, {}
@@ -147,7 +147,7 @@ local function branch(parameters, given, T, variant)
       lines[#lines + 1] = '      ' .. call
       lines[#lines + 1] = '      return ' .. table.concat(results, ', ')
    else
-      -- no tail call: the chunk's name tells errors.lua who calls
+      -- not a tail call: errors.lua identifies the caller by the chunk's name
       lines[#lines + 1] = ('      return (%s)'):format(call)
    end
    lines[#lines + 1] = '   end'
@@ -181,7 +181,7 @@ local function described(p, T, method)
    return text
 end
 
--- A value's type as errors of overloaded functions call it: a text that reads as a number is one.
+-- A value's type as it appears in errors of overloaded functions: a string that reads as a number is a number.
 local function type_of_argument(value)
    local name = class.typename(value)
    if name then return (name:gsub('^torch%.', '')) end
@@ -190,7 +190,7 @@ local function type_of_argument(value)
    return (kind == 'function' or kind == 'thread' or kind == 'cdata') and '???' or kind
 end
 
--- Raises the error of arguments that fit none of the ways to call; ``expected``: those.
+-- Raises the error for arguments that fit none of the ways of calling, which are in `expected`.
 function overloads.refuse(expected, method, ...)
    local got = {}
    for i = 1, select('#', ...) do got[i] = type_of_argument((select(i, ...))) end
@@ -200,15 +200,15 @@ function overloads.refuse(expected, method, ...)
    error(text, 0)
 end
 
--- The same for a function that makes a result if none is given: the result, marked with a `*`, is optional in `usage`,
--- while a method has its own.
+-- The same for a function that creates its result if none is given. In `usage` the result, marked with `*`, is
+-- optional; a method already has one.
 function overloads.refuse_result(usage, method, ...)
    overloads.refuse(method and usage or usage:gsub('%*%S*', '[%0]', 1), method, ...)
 end
 
 local function usage_error(variants, T, method, ...)
    local expected = {}
-   local makes_results = false -- 'N': what the variant before takes, where results need not be given
+   local makes_results = false -- 'N': the previous variant, with optional results
    for _, variant in ipairs(variants) do makes_results = makes_results or variant.parameters[1].letter == 'N' end
    for _, variant in ipairs(variants) do
       local words = {}
@@ -223,7 +223,7 @@ local function usage_error(variants, T, method, ...)
    overloads.refuse(table.concat(expected, ' | '), method, ...)
 end
 
--- The arguments with texts that read as numbers as such; nil if there are none.
+-- The arguments, with strings that read as numbers converted; nil if there are none.
 local function with_numbers(...)
    local arguments, found = { ... }, false
    for i = 1, select('#', ...) do
@@ -248,7 +248,7 @@ local OVERLOADED = [[
    end
 ]]
 
--- The function for one type, as torch.name(...) or as a method; ``shown``: the variants in the text of an error.
+-- Builds the function for one type, as torch.name(...) or as a method. shown: the variants in the text of an error.
 local function build(name, variants, T, method, shown)
    local most, seen, branches = 0, {}, {}
    for v, variant in ipairs(variants) do
@@ -284,7 +284,7 @@ local function read_variants(declaration)
    return variants
 end
 
--- Whether a variant takes numbers alone.
+-- Whether a variant takes only numbers.
 local function of_numbers(variant)
    for _, p in ipairs(variant.parameters) do
       if not ('ndsamkBG'):find(p.letter, 1, true) then return false end
@@ -292,7 +292,8 @@ local function of_numbers(variant)
    return true
 end
 
--- The variants that an error of a method shows: with those of the function that take numbers alone, in their place.
+-- The variants in the error text of a method: those of the function that take only numbers are added, at their
+-- positions.
 local function shown_of_method(function_variants, method_variants)
    local shown = {}
    local first = of_numbers(function_variants[1])
@@ -307,10 +308,9 @@ local function shown_of_method(function_variants, method_variants)
    return shown
 end
 
--- Functions that are built when they are first called. There are thousands, which Lua's collector visits whenever
--- a script asks for that: each is one closure over its number, what `build` wants lies in lists, and declarations stay
--- texts until then.
--- methods: the declaration of a method, false for a function of torch.
+-- Functions are built when they are first called. There are thousands, which Lua's collector visits in every full
+-- collection. So each is one closure over a number, what `build` needs is in lists, and declarations remain text until
+-- then. methods: the declaration of a method; false for a function of torch.
 local built, names, of_types, declarations, methods = {}, {}, {}, {}, {}
 
 local function make(k)
@@ -335,14 +335,14 @@ local function lazily(name, T, declaration, of_method)
    end
 end
 
--- No tail call: the chunk's name tells errors.lua who calls.
+-- Not a tail call: errors.lua identifies the caller by the chunk's name.
 local PLAIN = [[
    local function results(...) return ... end
    return function(...) return results(f(T, ...)) end
 ]]
 
--- The functions torch.name(...) of a type, made when they are first looked up. declared: by name, what `define` or
--- `define_plain` was given.
+-- The functions torch.name(...) of a type, made on first lookup. declared: by name, the arguments of `define` or
+-- `define_plain`.
 local function functions_of(T, declared)
    return setmetatable({}, { __index = function(self, name)
       local declaration = declared[name]
@@ -377,8 +377,8 @@ templates.on_first_use(function()
    end
 end)
 
--- The type a call torch.name(...) is about, as Torch7 finds it: the first or second argument, the first tensor of a
--- table, a type's name at the end (taken away), the default type.
+-- The type that a call torch.name(...) applies to, found as in Torch7: from the first or second argument, the first
+-- tensor in a table, a type's name at the end (which is removed), or the default type.
 local function type_of_call(default, first, second, ...)
    local r = records[first]
    if r and r.nd then return r.T end
@@ -416,7 +416,7 @@ local function dispatcher(name)
    end
 end
 
--- A function written by hand for each type: f(T, ...). method: that of t:name(...), by default the same.
+-- A function written by hand for each type: f(T, ...). method: the one for t:name(...), by default the same.
 function overloads.define_plain(name, f, for_types, method)
    for _, T in ipairs(for_types or all_but_half) do
       local of_object = method or f

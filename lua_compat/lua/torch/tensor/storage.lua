@@ -25,11 +25,11 @@ local function new(T, first, second, third, fourth)
       return first.allocate(T, second == nil and 0 or integer(second, 2))
    end
    if kind == 'string' then
-      -- filename, shared, size, shared memory: a file as memory, or a shared-memory object of that name
+      -- filename, shared, size, shared memory: maps a file, or the shared-memory object of that name
       local in_shared_memory = second and fourth
       if in_shared_memory then first = '/dev/shm/' .. first:gsub('^/', '') end
       local mapped, owner = pcall(memory.map_storage, T, first, second or false, third or 0, in_shared_memory)
-      if not mapped then -- before anything else: the sandbox refuses it by name
+      if not mapped then -- checked first: the sandbox refuses it by name
          local missing = owner:find('No such file', 1, true) or owner:find('Permission denied', 1, true)
             or owner:find('Not a directory', 1, true)
          if not second and missing then errors.raise(('unable to open file <%s> in read-only mode'):format(first)) end
@@ -99,13 +99,13 @@ function Storage:totable()
    return result
 end
 
--- A pointer to the first element, as LuaJIT's FFI has it; nil before there is memory.
+-- A pointer to the first element, for LuaJIT's FFI; nil if the storage has no memory.
 function Storage:data()
    local S = check(self, 1)
    return S.p and memory.pointer(S, 0)
 end
 
--- The bytes of a Char or Byte storage as a string, or the other way round.
+-- The bytes of a Char or Byte storage as a string, and the inverse.
 local function string_of(self, text)
    local S = check(self, 1)
    if text == nil then return S.n > 0 and ffi.string(S.p, S.n) or '' end
@@ -122,7 +122,7 @@ local function install(T)
       function() return (memory.new_storage(T, 0)) end, nil, T.storage_metatable)
    for name, method in pairs(Storage) do mt[name] = method end
    mt.retain, mt.free = retain, retain
-   function mt.elementSize() return T.size end -- known of the type: torch.ByteStorage.elementSize()
+   function mt.elementSize() return T.size end -- also without a storage: torch.ByteStorage.elementSize()
    if T.size == 1 and not T.device then mt.string = string_of end
    mt.__len = Storage.size
    local get, set = T.get, T.set

@@ -1,4 +1,4 @@
--- Tensors: construction, shape, and the views that share memory. All of it is Lua alone.
+-- Tensors: construction, shape, and views that share memory. All of this is pure Lua.
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
 local class = require 'torch.core.class'
@@ -16,7 +16,7 @@ local tonumber, type, select = tonumber, type, select
 local Long = types.Long
 local Tensor = {}
 
--- The record of a tensor argument, of type T where given.
+-- The record of a tensor argument; it must have type T if one is given.
 local function check(object, position, T)
    local r = records[object]
    if r and r.nd and (not T or r.T == T) then return r end
@@ -46,10 +46,10 @@ end
 
 local MOST_SIZES = 8
 
--- Sizes given as numbers or as a LongStorage (with strides as a second one): lists and the number of dimensions.
+-- Reads sizes given as numbers or as a LongStorage (strides: a second one). Returns lists and the number of dimensions.
 local function read_sizes(position, first, second, ...)
    local rest = select('#', ...)
-   if rest == 0 and type(first) == 'number' then -- one or two, without a loop: LuaJIT compiles that
+   if rest == 0 and type(first) == 'number' then -- one or two, without a loop, so that LuaJIT can inline it
       if second == nil then return { integer(first, position) }, 1 end
       if type(second) == 'number' then return { integer(first, position), integer(second, position + 1) }, 2 end
    end
@@ -68,8 +68,7 @@ local function read_sizes(position, first, second, ...)
    return values, n
 end
 
--- The same for functions that take any number of sizes: a tensor's constructor and resize read no more than the first
--- 8.
+-- The same for functions that accept any number of sizes; a tensor's constructor and resize read only the first 8.
 local function read_all_sizes(position, ...)
    local n = select('#', ...)
    if n <= MOST_SIZES then return read_sizes(position, ...) end
@@ -78,7 +77,7 @@ local function read_all_sizes(position, ...)
    return sizes, n
 end
 
--- size, stride, size, stride...
+-- Reads size, stride, size, stride...
 local function read_sizes_and_strides(position, first, second, ...)
    if first == nil or is_long_storage(first) then return read_sizes(position, first, second) end
    local values = { first, second, ... }
@@ -104,7 +103,7 @@ local function strides_of(r)
    return list
 end
 
--- Nested tables of numbers as a new tensor.
+-- A new tensor from nested tables of numbers.
 local function from_table(T, values)
    local sizes, nd = {}, 0
    local level = values
@@ -135,7 +134,7 @@ local function from_table(T, values)
    return ud
 end
 
--- Points r at what the arguments of a constructor or of set() say.
+-- Sets r to the view that the arguments of a constructor or of set() describe.
 local function set_from(r, position, ...)
    local T = r.T
    local first, second = ...
@@ -168,7 +167,7 @@ local function new(T, ...)
    return ud
 end
 
--- Questions
+-- Queries
 
 local function dimension(r, d, position, where)
    d = integer(d, position)
@@ -227,7 +226,7 @@ function Tensor:isSetTo(other)
    return true
 end
 
--- A pointer to the first element, as LuaJIT's FFI has it; nil without a storage.
+-- A pointer to the first element, for LuaJIT's FFI; nil without a storage.
 function Tensor:data()
    local r = check(self, 1)
    local S = r.S
@@ -270,7 +269,7 @@ function Tensor:narrow(d, first, size)
    return push_tensor(r.T, v)
 end
 
--- Selects index i (from 0) of dimension d of a record and removes the dimension.
+-- Selects index i (from 0) of dimension d of a record, and removes that dimension.
 local function select_dimension(v, d, i)
    v.off = v.off + i * v[2 * d]
    for k = 2 * d - 1, 2 * v.nd - 2 do v[k] = v[k + 2] end
@@ -292,7 +291,7 @@ function Tensor:select(d, i)
    return r.T.get(r.S.p, r.off + (i - 1) * r[2])
 end
 
--- Leaves of dimension d, in v, what is between two bounds.
+-- Restricts dimension d of v to the indices from `first` to `last`.
 local function restrict(r, v, d, first, last)
    local position = 2 * d
    first, last = integer(first, position), integer(last, position + 1)
@@ -352,7 +351,7 @@ function Tensor:permute(...)
       seen[from], moved = true, moved or from ~= d
       v[2 * d - 1], v[2 * d] = r[2 * from - 1], r[2 * from]
    end
-   return moved and push_tensor(r.T, v) or self -- where all stay, the tensor itself, as in Torch7
+   return moved and push_tensor(r.T, v) or self -- as in Torch7, the tensor itself if no dimension moves
 end
 
 function Tensor:unfold(d, size, step)
@@ -406,7 +405,7 @@ function Tensor.expandAs(result, tensor, template)
    return result:expand(tensor:size())
 end
 
--- Sizes with a -1 replaced, for n elements.
+-- The sizes with -1 replaced, for n elements.
 local function complete_sizes(sizes, nd, n)
    local covered, open = 1, nil
    for d = 1, nd do
@@ -458,7 +457,7 @@ function Tensor.viewAs(result, source, template)
    error('expecting (torch.Tensor, torch.Tensor, torch.LongStorage) or (torch.Tensor, torch.LongStorage)', 2)
 end
 
--- A list of views of up to `size` indices of dimension d each; into `result` where a table is given first.
+-- A list of views with up to `size` indices of dimension d each; in `result` if a table is given first.
 function Tensor.split(result, tensor, size, d)
    if type(result) == 'table' then
       for key in pairs(result) do result[key] = nil end
@@ -479,7 +478,7 @@ function Tensor.chunk(result, tensor, nChunk, d)
    return Tensor.split(result, tensor, math.ceil(tensor:size(d) / nChunk), d)
 end
 
--- Squeezing: all dimensions of one element, or dimension d if it is one. A single element is a number.
+-- Squeezes all dimensions of size 1, or only dimension d. A single element becomes a number.
 local function squeezed(result, r, d)
    local sizes, strides, nd = {}, {}, 0
    if d ~= nil then
@@ -519,12 +518,12 @@ Tensor.squeeze = squeezing(true)
 
 local function retain() end
 
--- The class of each type.
+-- Defines the class of one type.
 local function install(T)
    local mt = class.newmetatable(T.tensor, nil, function(...) return new(T, ...) end, nil,
       function() return (memory.new_tensor(T)) end, nil, T.tensor_metatable)
    for name, method in pairs(Tensor) do mt[name] = method end
-   function mt.elementSize() return T.size end -- known of the type: torch.ByteTensor.elementSize()
+   function mt.elementSize() return T.size end -- also without a tensor: torch.ByteTensor.elementSize()
    mt.retain, mt.free = retain, retain
    mt.__len = function(self) return Tensor.size(self) end
 end

@@ -19,14 +19,14 @@ local places = ffi.new('int32_t[?]', MOST_CONNECTIONS) -- of each connection: th
 
 -- The last input plane that is connected by a table in one piece; nil where that is for Python.
 local function most_connected(table)
-   if table.nd ~= 2 or table[3] ~= 2 then return no 'a table that is no list of pairs' end
+   if table.nd ~= 2 or table[3] ~= 2 then return no 'a table that is not a list of pairs' end
    if not (gates.few(table[1], MOST_CONNECTIONS) and gates.typed(table.T, table) and gates.plain(table, table.T)) then
       return nil
    end
    local get, p, most = table.T.get, table.S.p + table.off, 1
    for k = 0, table[1] - 1 do
       local from = get(p, 2 * k)
-      if not (from >= 1 and from % 1 == 0 and from <= MOST) then return no 'a table with what is no plane' end
+      if not (from >= 1 and from % 1 == 0 and from <= MOST) then return no 'a plane that does not exist' end
       if from > most then most = from end
    end
    return most
@@ -37,7 +37,7 @@ local function read(table, inputs, outputs, transposed)
    local get, p = table.T.get, table.S.p + table.off
    for k = 0, table[1] - 1 do
       local from, to = get(p, 2 * k) - 1, get(p, 2 * k + 1)
-      if not (to >= 1 and to <= outputs and to % 1 == 0) then return no 'a table with what is no plane' end
+      if not (to >= 1 and to <= outputs and to % 1 == 0) then return no 'a plane that does not exist' end
       places[k] = transposed and from * outputs + to - 1 or (to - 1) * inputs + from
    end
    return true
@@ -61,7 +61,7 @@ local function densified(multiplied, x, weight, bias, table, full, is_filled)
    end
    local inputs, connected = x[2 * x.nd - 5], most_connected(table)
    if not connected then return nil end
-   if inputs < connected then return no 'a table with more planes than there are' end
+   if inputs < connected then return no 'planes that do not exist' end
    if not gates.few(inputs * outputs * weight[3] * weight[5], MOST) or not read(table, inputs, outputs, full) then
       return nil
    end

@@ -40,15 +40,15 @@ end
 
 local function squared_distance(x, target)
    local T, nd, n = x.T, x.nd, count(x)
-   if T.host ~= types.Double then return no 'so many that are no doubles' end
+   if T.host ~= types.Double then return no 'many elements that are not doubles' end
    if not gates.plain(x, T) then return nil end
    local row, a, b, c, a_step, b_step, c_step = n, 1, 1, 1, 0, 0, 0
    if not is_contiguous(target) then
-      if nd < 2 or nd > 4 or target[2 * nd] ~= 1 then return no 'a target that does not lie in rows' end
+      if nd < 2 or nd > 4 or target[2 * nd] ~= 1 then return no 'a target without contiguous rows' end
       row, c, c_step = target[2 * nd - 1], target[2 * nd - 3], target[2 * nd - 2]
       if nd > 2 then b, b_step = target[2 * nd - 5], target[2 * nd - 4] end
       if nd > 3 then a, a_step = target[2 * nd - 7], target[2 * nd - 6] end
-      if row < 8 or row > PART then return no 'a target in rows that are short, or very long' end
+      if row < 8 or row > PART then return no 'a target with short or very long rows' end
    end
    local routine = gates.routine(T)
    if not routine then return nil end
@@ -79,7 +79,7 @@ end
 function luajit.elementwise_loss(x, target, name, average)
    if name == 'soft_margin' then return logistic.soft_margin(x, target, average) end
    local f = add_up[name]
-   if not f then return no 'a loss that is PyTorch\'s alone' end
+   if not f then return no 'a loss that only PyTorch computes' end
    if not gates.typed(x.T, x, target) or not gates.same_size(x, target) then return false end
    local sum
    if name == 'mse' and not few.small(x, count(x)) then sum = squared_distance(x, target) else sum = f(x, target, 0) end
@@ -90,7 +90,7 @@ end
 function luajit.elementwise_loss_gradient(gradient, x, target, name, average)
    if name == 'soft_margin' then return logistic.soft_margin_gradient(gradient, x, target, average) end
    local f, n = differentiate[name], count(x)
-   if not f then return no 'a loss that is PyTorch\'s alone' end
+   if not f then return no 'a loss that only PyTorch computes' end
    if not (gates.typed(x.T, gradient) and gates.few(n, MOST * few.LIMIT) and gates.same_size(x, target)
       and gates.apart(gradient, x, target)) then
       return false

@@ -90,7 +90,7 @@ local function disagreements(x, y)
       z[k] = -z[k] * w[k]
       greatest = max(greatest, z[k])
    end
-   if not (greatest < FAR) then return no 'numbers that are far apart' end
+   if not (greatest < FAR) then return no 'numbers of a large range' end
    return z, w
 end
 
@@ -138,7 +138,7 @@ function luajit.binary_cross_entropy(x, y, weights, average)
       lowest, highest = min(lowest, z[k]), max(highest, z[k])
       z[k], complement[k] = z[k] + EPSILON, 1 - z[k] + EPSILON
    end
-   if not (lowest == 0 and highest == 1) then return no 'numbers that are no probabilities' end
+   if not (lowest == 0 and highest == 1) then return no 'numbers that are not probabilities' end
    numbers.take_logarithms(z, n)
    numbers.take_logarithms(complement, n)
    for k = 0, n - 1 do z[k] = -(z[k] * w[k] + complement[k] * (1 - w[k])) end

@@ -37,7 +37,7 @@ local function rounded(T, number) return number and T.cast(number) end
 function luajit.loss(x, target, weights, name, average, margin, ...)
    if classes[name] then return classes[name](x, target, weights, average, margin, ...) end
    if name == 'multi_label_soft_margin' then return logistic.multi_label_soft_margin(x, target, weights, average) end
-   if not sums[name] then return no 'a loss that is PyTorch\'s alone' end
+   if not sums[name] then return no 'a loss that only PyTorch computes' end
    local sum = are_plain(x, target, weights) and sums[name](x, target, 0, rounded(x.T, margin))
    if not sum then return false end
    return true, average and sum / count(x) or sum
@@ -50,7 +50,7 @@ function luajit.loss_gradient(gradient, x, target, weights, name, average, margi
    local of_classes = gradients_of_classes[name]
    if of_classes then return of_classes(gradient, x, target, weights, average, margin, ...) end
    local slope = slopes[name]
-   if not slope then return no 'a loss that is PyTorch\'s alone' end
+   if not slope then return no 'a loss that only PyTorch computes' end
    if not (gates.typed(x.T, gradient) and are_plain(x, target, weights) and gates.apart(gradient, x, target)) then
       return false
    end

@@ -22,12 +22,12 @@ local function gate(z) return (min(1, z * 1e308 * 1e308)) end
 -- A room with n whole numbers, each one of 0 or `least` to last; nil where they are others.
 local function places_of(name, t, n, least, last)
    if not (t.T.real or t.T.whole) or count(t) ~= n or not (is_contiguous(t) or t.nd == 1) then
-      return no 'classes that are not as many, or lie apart'
+      return no 'classes that are not as many, or not contiguous'
    end
    local p, q, step, get = numbers.room(name, n), t.S.p + t.off, t.nd == 1 and t[2] or 1, t.T.get
    for k = 0, n - 1 do
       local at = get(q, k * step)
-      if not (at >= least and at <= last) then return no 'a class that is not there' end
+      if not (at >= least and at <= last) then return no 'a class that does not exist' end
       p[k] = at - at % 1
    end
    return p
@@ -35,7 +35,7 @@ end
 
 -- The scores and the place of each row's class among them, from 0
 local function with_classes(x, target)
-   if x.nd ~= 1 and x.nd ~= 2 or target.nd > 2 then return no 'neither rows nor one row' end
+   if x.nd ~= 1 and x.nd ~= 2 or target.nd > 2 then return no 'neither a matrix nor a vector' end
    local e = numbers.of('scores', x)
    if not e then return nil end
    local rows, columns = rows_and_columns(x)
@@ -92,7 +92,7 @@ end
 
 -- The scores, and the classes of each row, of which a 0 ends the list.
 local function with_lists(x, target)
-   if x.nd ~= 1 and x.nd ~= 2 then return no 'neither rows nor one row' end
+   if x.nd ~= 1 and x.nd ~= 2 then return no 'neither a matrix nor a vector' end
    if not gates.same_size(x, target) then return nil end
    local e = numbers.of('scores', x)
    if not e then return nil end

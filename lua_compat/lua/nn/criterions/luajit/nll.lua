@@ -22,7 +22,7 @@ local room = new_room()
 
 -- Rows and classes of log probabilities x, where weights and classes fit and all is in order; nil otherwise.
 local function rows_and_classes(total, x, target, weights, ignored)
-   if x.nd < 1 or x.nd > 2 or target.nd ~= 1 then return no 'neither rows nor one row' end
+   if x.nd < 1 or x.nd > 2 or target.nd ~= 1 then return no 'neither a matrix nor a vector' end
    local rows, classes = x.nd == 2 and x[1] or 1, x.nd == 2 and x[3] or x[1]
    return gates.typed(x.T, x) and gates.few(rows, MOST_ROWS) and gates.vector(total, x.T, 1, true)
       and gates.vector(weights, x.T, classes, true) and all_within(target, rows, classes, ignored) and rows, classes
@@ -36,7 +36,7 @@ end
 -- each class counts; nil where that is for Python.
 local function weights_for_pixels(total, x, target, weights)
    local T, all = x.T, x[1] * x[3] * x[5]
-   if x[4] ~= x[5] * x[6] then return no 'images whose rows lie apart' end
+   if x[4] ~= x[5] * x[6] then return no 'images whose rows are not contiguous' end
    if target.nd ~= 3 or count(target) ~= all then return no 'tensors of different sizes' end
    return gates.typed(T, x) and gates.few(all, MOST_PIXELS) and gates.vector(total, T, 1, true)
       and gates.indices(target) and gates.plain(target, target.T) and numbers.weights(weights, T, x[7])

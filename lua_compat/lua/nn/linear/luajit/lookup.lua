@@ -63,7 +63,7 @@ local add_rows = for_each_type(ADD_ROWS)
 
 -- Whether a layer's weight has rows, and the indices are in a vector.
 local function fits(weight, index)
-   if weight.nd ~= 2 or index.nd ~= 1 then return no 'no matrix, or no vector of indices' end
+   if weight.nd ~= 2 or index.nd ~= 1 then return no 'not a matrix, or not a vector of indices' end
    return gates.typed(weight.T, weight) and gates.few(index[1] * weight[3], MOST) and gates.plain(weight, weight.T)
 end
 

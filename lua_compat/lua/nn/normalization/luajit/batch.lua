@@ -112,7 +112,7 @@ function luajit.batch_normalization(out, x, weight, bias, running_mean, running_
       return false
    end
    local planes, pixels, total = g.planes, g.pixels, g.total
-   if train and total < 2 then return no 'one number of each plane' end
+   if train and total < 2 then return no 'one number for each plane' end
    if not gates.resized_as(out, x) then return false end
    local p, q = first_element(out), first_element(x)
    -- The running statistics are moved last: what the kernel computes after all begins with those before.

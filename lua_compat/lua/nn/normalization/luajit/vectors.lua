@@ -25,7 +25,7 @@ local function sum_of_powers(p, at, n, power)
 end
 
 function luajit.normalize(out, x, power, eps)
-   if not (power > 0) or x.nd < 1 or x.nd > 2 then return no 'no rows, or a power that is not above 0' end
+   if not (power > 0) or x.nd < 1 or x.nd > 2 then return no 'neither a vector nor a matrix, or a power not above 0' end
    if not gates.typed(x.T, out) or not gates.apart(out, x) then return false end
    local p = of('first', x)
    if not p then return false end

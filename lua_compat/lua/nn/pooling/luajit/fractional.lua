@@ -14,7 +14,7 @@ local function room(name, n) return (ffi.cast(whole_numbers, rooms(name, 4 * n))
 -- A dimension of so many windows.
 local function axis(size, windows, span)
    if not gates.whole(1, windows, span) then return false end
-   if windows + span - 1 >= size then return no 'windows at all places there are' end
+   if windows + span - 1 >= size then return no 'as many windows as places' end
    return maxima.axis(size, windows, 0, 0, span, 1, size)
 end
 

@@ -54,7 +54,7 @@ local function counted_axis(size, span, step, border, dilation, by_ceil)
    end
    local n = (by_ceil and ceil or floor)(room / step) + 1
    if (n - 1) * step >= size + first then
-      if first == 0 then return no 'a window that begins behind the end' end
+      if first == 0 then return no 'a window that begins beyond the end' end
       n = n - 1
    end
    return axis(size, n, step, first, span, dilation)
@@ -287,7 +287,7 @@ end
 
 function maxima.begin(gradient, x)
    memory.resize_as(gradient, x)
-   return few.zero(gradient, count(gradient)) or no 'a gradient that is not for LuaJIT to fill'
+   return few.zero(gradient, count(gradient)) or no 'a gradient that LuaJIT does not fill'
 end
 
 -- Adds the gradients to the numbers of x's planes, of `axes` dimensions, that they belong to.

@@ -24,12 +24,12 @@ function gates.indices(t) return t.T.host == types.Long and t.T.here or no 'indi
 
 -- r, which is written, and up to three others.
 function gates.apart(r, a, b, c)
-   return is_apart(r, a, b, c) or no 'a result has memory in common with another tensor'
+   return is_apart(r, a, b, c) or no 'a result that shares memory with another tensor'
 end
 
 -- In one piece, or nil.
 function gates.plain(t, T)
-   return not t or t.T == T and t.S and t.nd > 0 and is_contiguous(t) or no 'elements that are not one after the other'
+   return not t or t.T == T and t.S and t.nd > 0 and is_contiguous(t) or no 'elements that are not contiguous'
 end
 
 -- n of something: not none, and not more than `most`.
@@ -64,7 +64,7 @@ function gates.sized(r, x, rows, columns, planes, frames)
    return rooms.is_sized(r, x, rows, columns, planes, frames) or no 'tensors of different sizes'
 end
 function gates.begun(r, x, rows, columns, planes, frames)
-   return rooms.begin(r, x, rows, columns, planes, frames) or no 'a result whose elements are not one after the other'
+   return rooms.begin(r, x, rows, columns, planes, frames) or no 'a result that is not contiguous'
 end
 
 -- A parameter of n numbers, or nil; in one piece, or (may_lie_apart) not.
@@ -79,7 +79,7 @@ end
 function gates.whole(least, ...)
    for k = 1, select('#', ...) do
       local n = select(k, ...)
-      if not (n >= least) or n % 1 ~= 0 then return no 'a number of the layer that is not whole or too small' end
+      if not (n >= least) or n % 1 ~= 0 then return no 'a number of the layer that is not whole, or too small' end
    end
    return true
 end
@@ -87,11 +87,11 @@ end
 -- Gives r the sizes of x, or those given, in one piece.
 function gates.resized_as(r, x)
    resize_as(r, x)
-   return is_contiguous(r) or no 'a result whose elements are not one after the other'
+   return is_contiguous(r) or no 'a result that is not contiguous'
 end
 function gates.resized(r, nd, sizes)
    resize(r, nd, sizes)
-   return is_contiguous(r) or no 'a result whose elements are not one after the other'
+   return is_contiguous(r) or no 'a result that is not contiguous'
 end
 
 return gates

@@ -8,7 +8,7 @@ local count, is_contiguous, tonumber = memory.count, memory.is_contiguous, tonum
 -- Whether the n indices, a vector or in one piece, are one of first to last, or `ignored`.
 local function all_within(index, n, last, ignored)
    if index.T.host ~= types.Long or count(index) ~= n or index.nd ~= 1 and not is_contiguous(index) then
-      return no 'indices that are not as many, of type Long and one after the other'
+      return no 'indices that are not as many, contiguous and of type Long'
    end
    local p, step = index.S.p + index.off, index.nd == 1 and index[2] or 1
    for k = 0, n - 1 do

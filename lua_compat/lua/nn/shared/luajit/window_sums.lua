@@ -100,7 +100,7 @@ local function along(size, span, step, border, by_ceil)
    local n = (size + 2 * border - span) / step
    if by_ceil and n % 1 ~= 0 then
       n = floor(n) + 1
-      if n * step >= size + border then return no 'a window that begins behind the end' end
+      if n * step >= size + border then return no 'a window that begins beyond the end' end
    end
    n = floor(n) + 1
    return n, max(size + 2 * border, (n - 1) * step + span)

@@ -20,7 +20,7 @@ end
 -- Two batches of rows, or two rows, as numbers, read by `numbers_of` (numbers.of where they are written over); nil
 -- where that is for Python.
 local function both(a, b, numbers_of)
-   if a.nd < 1 or a.nd > 2 then return no 'neither rows nor one row' end
+   if a.nd < 1 or a.nd > 2 then return no 'neither a matrix nor a vector' end
    if not gates.typed(a.T, b) or not gates.same_size(a, b) then return nil end
    local p = numbers_of('first', a)
    return p, p and numbers_of('second', b)

@@ -30,7 +30,7 @@ local function are_within(t, first, last)
       if at < least then least = at end
       if at > most then most = at end
    end
-   return least == first and most == last or no 'a key that is no row of the weight, or wrong sizes'
+   return least == first and most == last or no 'a key without a row in the weight, or wrong sizes'
 end
 
 -- Whether keys, with an offset, are rows of a weight, from 0.

@@ -115,8 +115,8 @@ local function rounded(T, parameter) return parameter and T.cast(parameter) end
 -- One of the functions, and how many elements x has, where results of x's type are for LuaJIT.
 local function function_for(functions, name, x, result, other, v, w)
    local f, n = functions[name], count(x)
-   if not f then return no 'a function that is PyTorch\'s alone' end
-   if not is_plain(v) or not is_plain(w) then return no 'parameters that are no numbers' end
+   if not f then return no 'a function that only PyTorch computes' end
+   if not is_plain(v) or not is_plain(w) then return no 'parameters that are not numbers' end
    return gates.typed(x.T, x, result, other) and gates.few(n, MOST * few.LIMIT) and f, n
 end
 

@@ -26,7 +26,7 @@ local SOFT = { softmax = 1, log_softmax = 1, softmin = -1 } -- the factor of the
 
 -- Gives out x's sizes where Lua computes them, with two tensors of these: rows of a result of their own.
 local function begin(out, x, y, name, is_gradient)
-   if not SOFT[name] then return no 'a function that is PyTorch\'s alone' end
+   if not SOFT[name] then return no 'a function that only PyTorch computes' end
    local most = (name == 'log_softmax' or is_gradient and x.T.size == 8) and MOST_OF_SOFT or few.LIMIT
    return gates.typed(x.T, x, out, y) and gates.few(count(x), most) and gates.apart(out, x, y) and gates.same_size(x, y)
       and gates.resized_as(out, x)

@@ -79,7 +79,7 @@ local function completing(kind)
       g.axes = {}
       for k, size in ipairs(sizes) do
          local n = x[2 * (first + k) - 1]
-         if kind == 'nearest' and size % n ~= 0 then return no 'sizes that are no multiples' end
+         if kind == 'nearest' and size % n ~= 0 then return no 'sizes that are not multiples' end
          g.axes[k], planes = { n = n, size = size, rows = planes }, planes * size
       end
       for k = #sizes, 1, -1 do
