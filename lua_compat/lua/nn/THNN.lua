@@ -1,14 +1,13 @@
--- Torch7's library THNN by the names of its functions, over nn's own modules:
--- input.THNN.Tanh_updateOutput(input:cdata(),
--- output:cdata()). Packages call it for layers of theirs; nn itself does not.
--- Each call makes a module without a constructor, gives it the arguments as fields, and calls its method: which fields,
--- the class's declaration says. What no module of nn computes so is in nn/layers_by_arguments.lua.
+-- Torch7's library THNN: its functions by name, implemented with nn's own modules, for example
+-- input.THNN.Tanh_updateOutput(input:cdata(), output:cdata()). Packages call it for their own layers; nn itself does
+-- not. Each call creates a module without running its constructor, sets the arguments as fields, and calls the method.
+-- The class's declaration says which fields. Functions that no module of nn covers are in nn/layers_by_arguments.lua.
 local cdata = require 'torch.tensor.cdata'
 local declarations = require 'nn.declarations'
 
 local THNN = { kernels = {} }
 
--- What a module has beside these arguments: its shape, from those of tensors
+-- What a module needs besides these arguments: its shape, derived from the tensors' sizes
 local prepare = {}
 function prepare.BatchNormalization(module, given) module.nDim = given.input:dim() end
 function prepare.LookupTable(module) module.weight = module.weight or module.gradWeight end
@@ -57,7 +56,7 @@ local function words(text)
    return list
 end
 
--- The arguments with tensors in place of the pointers to them; a NULL is nil.
+-- The arguments, with pointers to tensors replaced by the tensors; NULL becomes nil.
 local function with_tensors(...)
    local arguments, n = { ... }, select('#', ...)
    for i = 1, n do arguments[i] = cdata.object(arguments[i]) end
@@ -66,8 +65,8 @@ end
 
 local ARGUMENTS = { input = true, gradOutput = true, target = true, scale = true }
 
--- What a module returned stands in the tensor that was given for it: an in-place module returns another, a criterion a
--- number.
+-- Puts what a module returned into the tensor that was passed for it: an in-place module returns another tensor, a
+-- criterion a number.
 local function hand_over(tensor, result)
    if type(result) == 'number' then
       tensor:resize(1):fill(result)
@@ -105,7 +104,7 @@ for name, f in pairs(require 'nn.layers_by_arguments') do
    functions[name] = function(...) f(with_tensors(...)) end
 end
 
--- Gives tensors of a type the functions (cunn does so for CUDA's).
+-- Gives tensors of a type these functions (cunn calls it for CUDA's types).
 function THNN.give(type_name)
    local of_type = {}
    for name, f in pairs(functions) do of_type[name] = f end

@@ -1,7 +1,7 @@
--- Losses made of others.
+-- Criterions composed of others.
 local Criterion = torch.getmetatable('nn.Criterion')
 
--- The weighted sum of several losses of one input
+-- The weighted sum of several criterions on one input and target
 local Multi = torch.class('nn.MultiCriterion', 'nn.Criterion')
 function Multi:__init()
    Criterion.__init(self)
@@ -31,7 +31,7 @@ function Multi:updateGradInput(input, target)
    return self.gradInput
 end
 
--- ... of each entry of a table
+-- The weighted sum of criterions, one for each entry of a table
 local Parallel = torch.class('nn.ParallelCriterion', 'nn.Criterion')
 function Parallel:__init(repeatTarget)
    Criterion.__init(self)
@@ -66,7 +66,7 @@ function Parallel:type(name, cache)
    return Criterion.type(self, name, cache)
 end
 
--- A loss of what modules make of the input and the target; the modules are not trained
+-- A criterion on what modules make of the input and the target; the modules are not trained
 local ModuleCriterion = torch.class('nn.ModuleCriterion', 'nn.Criterion')
 function ModuleCriterion:__init(criterion, inputModule, targetModule, castTarget)
    self.inputModule, self.targetModule = inputModule, targetModule
@@ -86,7 +86,7 @@ function ModuleCriterion:updateGradInput(input, target)
    if self.inputModule then self.gradInput = self.inputModule:backward(input, self.gradInput) end
    return self.gradInput
 end
--- Without castTarget the target's module keeps its type.
+-- Without castTarget, the target's module keeps its type.
 function ModuleCriterion:type(name, cache)
    local targetModule = self.targetModule
    if not self.castTarget then self.targetModule = nil end

@@ -1,5 +1,6 @@
--- nn.Convert: from one order of dimensions to another, and to its own tensor type. A shape names dimensions, one letter
--- each: b(atch), f(eature), c(olour), h(eight), w(idth), t(ime)... An input with one less has no batch.
+-- nn.Convert: converts between orders of dimensions, and to its own tensor type. A shape names the dimensions by one
+-- letter each: b(atch), f(eature), c(olour), h(eight), w(idth), t(ime)... An input with one dimension less has no
+-- batch.
 local Convert, Container = torch.class('nn.Convert', 'nn.Container')
 
 local function with_batch(shape) return shape:find('b', 1, true) and shape or 'b' .. shape end
@@ -41,7 +42,7 @@ function Convert:buildConverter(input)
    self.modules[1] = self.converter
 end
 
--- The input with the converter's type and a batch dimension
+-- The input as the converter's type, with a batch dimension
 local function prepared(self, input)
    if not torch.isTypeOf(input, torch.type(self.output)) then
       self._input = (self._input or self.output.new()):resize(input:size()):copy(input)
@@ -101,7 +102,7 @@ function Convert:b(input)
    return nn.Select(f, 1)
 end
 
--- To classes as targets
+-- To classes, as targets
 function Convert:bt()
    if self.inputShape ~= 'b' then error(("cannot convert shape '%s' to bt"):format(self.inputShape)) end
    return nn.Reshape(1)
@@ -115,7 +116,7 @@ function Convert:transpose(newShape)
    for axis in self.inputShape:gmatch('.') do axes[#axes + 1] = axis end
    for i = 1, #newShape do
       local j = i
-      while axes[j] ~= newShape:sub(i, i) do j = j + 1 end -- what is before i is in its place
+      while axes[j] ~= newShape:sub(i, i) do j = j + 1 end -- the dimensions before i are in place
       if i ~= j then
          axes[i], axes[j] = axes[j], axes[i]
          pairs_to_swap[#pairs_to_swap + 1] = { j, i }

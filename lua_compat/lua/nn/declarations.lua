@@ -1,29 +1,30 @@
--- What is declared of nn's layers and criterions, by the class's name: a table for each family, in
--- nn/FAMILY/declarations.lua. Constructors, the functions that read a module's fields, the signatures of kernels,
--- THNN's functions and the prompt's help are made from it. Python reads it, too (lua_compat/declarations.py), so that
--- this file needs nothing but Lua. The words of a declaration:
---    help       a sentence for the prompt's ?, and usage: the arguments that it shows, if not the names of `arguments`
---    base       the parent class, if it is not Module or Criterion; what a class does not say is as there
---    arguments  of the constructor, in their order, each a field of the module; '...': those of the base
---    fields     that a new module has beside these and beside the base's
---    optional   fields that a module may have, with what is meant where it has none
---    absent     what is meant where a module (of an old file) has no such field, if that is not its default
---    ranges     of numbers: { its place in C's function, what they are, fields }: all are above zero, or
+-- Declarations of nn's layers and criterions, by class name: one table for each family, in nn/FAMILY/declarations.lua.
+-- From them come constructors, the functions that read a module's fields, the signatures of kernels, THNN's functions,
+-- and the prompt's help. Python reads them, too (lua_compat/declarations.py), so this file needs nothing but Lua. The
+-- keys of a declaration:
+--    help       a sentence for the prompt's ?; usage: the arguments that it shows, if not the names of `arguments`
+--    base       the parent class, if it is not Module or Criterion; a class inherits what it does not declare
+--    arguments  of the constructor, in order; each is a field of the module; '...': those of the base
+--    fields     that a new module has in addition to these and to the base's
+--    optional   fields that a module may have, with the value to assume if it has not
+--    absent     the value to assume for a module (of an old file) without the field, if that is not its default
+--    ranges     of numbers: { the argument's place in C's function, what they are, fields }: all must be above zero; or
 --               { place, condition, message, the fields in the message }
 --    kind       which tensors its kernels take, and in which order (nn/shared/declared.lua)
---    kernel     the name of its kernel, and takes: what the kernel takes after the tensors: fields, 'texts'; of those
---               after ... there may be any number. gradient_takes: the kernel of the gradient, if it is not the same
---    thnn       what THNN's functions take, by the module's method, as names of fields: _ is a buffer that Torch7
---               needs; thnn_name: the name of the class there
+--    kernel     the name of its kernel; takes: what the kernel takes after the tensors: fields or 'texts'; after '...'
+--               any number of them. gradient_takes: the same for the gradient's kernel, if it differs
+--    thnn       the arguments of THNN's functions, by the module's method, as names of fields; _ is a buffer that only
+--               Torch7 needs; thnn_name: the class's name there
 --    torch_nn   the class of torch.nn that computes the same
 --
--- A field is name:type, or name:type=default, where a default is a number, true, false, a 'text', or the name of
--- another field; name:type? may be nil. With ! after its type it is the constructor's own, no field. The types are
---    whole      a whole number that C's int can hold
---    number     as LuaJIT gives it to C; scalar: as a function of torch takes it, which may be a text of a number
+-- A field is name:type or name:type=default. A default is a number, true, false, a 'text', or the name of another
+-- field; name:type? may be nil. With ! after its type, it is only an argument of the constructor, not a field. The
+-- types are
+--    whole      a whole number that fits C's int
+--    number     as LuaJIT passes it to C; scalar: as torch's functions accept it, so it may be a string with a number
 --    flag       true or false; a module without it means false
 --    text, tensor, module, any
---    table, LongStorage, Tensor, LongTensor and other tensors: made empty by the constructor
+--    table, LongStorage, Tensor, LongTensor and other tensors: created empty by the constructor
 local declarations = {}
 
 -- In the order in which nn loads them.
@@ -33,7 +34,7 @@ declarations.families = { 'containers', 'decorators', 'identity', 'linear', 'spa
 
 local FRACTION = '^(%d+)/(%d+)$'
 
--- The value of a default, or the name of the field that has it.
+-- The value of a default, or the name of the field that holds it.
 local function value_of(text)
    local above, below = text:match(FRACTION)
    if above then return above / below end
@@ -43,7 +44,7 @@ local function value_of(text)
    return nil, text
 end
 
--- Appends the fields of a text. role: argument, field or optional; own: an argument that becomes no field
+-- Appends the fields in a text. role: argument, field or optional; own: an argument that is not a field
 local function add_fields(list, text, role)
    for name, kind, own, rest in (text or ''):gmatch('([%w_]+):(%a+)(!?)(%S*)') do
       local field = { name = name, kind = kind, role = own == '!' and 'own' or role, may_be_nil = rest == '?' }
@@ -52,10 +53,10 @@ local function add_fields(list, text, role)
    end
 end
 
--- What a class has of its base's words
+-- The keys that a class inherits from its base
 local INHERITED = { 'optional', 'absent', 'ranges', 'kind', 'kernel', 'takes', 'gradient_takes' }
 
--- Fills `all` and `places` of a declaration. A class says once more what it has otherwise than its base.
+-- Fills `all` and `places` of a declaration. A class repeats only what differs from its base.
 local function find_fields(declaration)
    local list, all, places = {}, {}, {}
    add_fields(list, declaration.argument_text, 'argument')
@@ -71,7 +72,7 @@ local function find_fields(declaration)
    declaration.all, declaration.places = all, places
 end
 
--- Most classes of nn are not used by a script: their fields are found when they are asked for.
+-- A script does not use most classes of nn, so fields are parsed on first access.
 local on_demand = { __index = function(declaration, key)
    if key ~= 'all' and key ~= 'places' then return nil end
    find_fields(declaration)
@@ -103,7 +104,7 @@ local function read_all()
    end
 end
 
--- What is written of a class, without what its base says. cudnn.X: of another package's, in cudnn/declarations.lua.
+-- A class's own declaration, without its base's. cudnn.X: another package's class, declared in cudnn/declarations.lua.
 function declarations.written(name)
    local package_name, own = name:match('^(%a+)%.(%w+)$')
    if package_name then return require(package_name .. '.declarations')[own] end
@@ -111,8 +112,8 @@ function declarations.written(name)
    return written[name]
 end
 
--- The declaration of a class, its base's words included; nil where there is none. `all` lists its fields, each with
--- name, kind, role, and default or like (the field that has the default), absent, may_be_nil.
+-- The declaration of a class, with what it inherits; nil if there is none. `all` lists its fields, each with name,
+-- kind, role, and default or like (the field that holds the default), absent, may_be_nil.
 function declarations.of(name)
    local d = declarations.written(name)
    if not known[name] and d then known[name] = resolved(name, d) end

@@ -1,8 +1,8 @@
--- nn.hessian: estimates of the diagonal of the Hessian, backpropagated like gradients with squared weights and inputs.
+-- nn.hessian: estimates the diagonal of the Hessian by backpropagation, with squared weights and inputs.
 local hessian = {}
 nn.hessian = hessian
 
--- Calls f while some fields of a module are replaced: swaps { name = value }.
+-- Calls f with some fields of a module replaced: swaps { name = value }.
 local function with_fields(module, swaps, f)
    local originals = {}
    for name, value in pairs(swaps) do originals[name], module[name] = module[name], value end
@@ -12,8 +12,8 @@ end
 
 local enabled = false
 
--- Adds to modules updateDiagHessianInput, accDiagHessianParameters and initDiagHessianParameters, and to parameters()
--- and getParameters() the diagonal as a third result.
+-- Adds to modules updateDiagHessianInput, accDiagHessianParameters and initDiagHessianParameters, and adds the diagonal
+-- as a third result of parameters() and getParameters().
 function hessian.enable()
    if enabled then return end
    enabled = true
@@ -52,7 +52,7 @@ function hessian.enable()
       with_fields(module, swaps, function() module:updateGradInput(input, diagHessianOutput) end)
    end
 
-   -- For a function of each element: its derivative squared.
+   -- For elementwise functions: uses the squared derivative.
    function hessian.updateDiagHessianInputPointWise(module, input, diagHessianOutput)
       local ones = diagHessianOutput.new():resizeAs(diagHessianOutput):fill(1)
       hessian.updateDiagHessianInput(module, input, ones, {}, {})

@@ -10,8 +10,8 @@ load{ 'utils', 'module' }
 load(require('nn.declarations').families)
 load{ 'convert', 'composite_criterions', 'stochastic_gradient', 'jacobian', 'hessian', 'THNN' }
 
--- Torch7's nn loads its tests, which begin by making such a layer: a script that seeds before it first requires nn
--- continues after this layer's four random numbers.
+-- Torch7's nn loads its tests, which start by making such a layer. So after the first require 'nn', a script's seeded
+-- generator has already drawn this layer's four random numbers.
 nn.Linear(1, 2)
 
 return nn

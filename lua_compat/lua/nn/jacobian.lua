@@ -1,9 +1,10 @@
--- nn.Jacobian: a module's gradients against finite differences. nn.SparseJacobian: the same for an input that is a
--- tensor entries x (index, value), of which the values count.
+-- nn.Jacobian compares a module's gradients with finite differences. nn.SparseJacobian does the same for an input that
+-- is a tensor of entries x (index, value), with respect to the values.
 local Jacobian, SparseJacobian = {}, {}
 nn.Jacobian, nn.SparseJacobian = Jacobian, SparseJacobian
 
--- For each element of the output, gradOutput is 1 there and 0 elsewhere: column(i, gradOutput) gives a column.
+-- Calls column(i, gradOutput) for each element of the output, with gradOutput 1 there and 0 elsewhere; it returns a
+-- column.
 local function columns_by_output(module, rows, column)
    local gradOutput = module.output.new():resizeAs(module.output)
    local flat = gradOutput:view(-1)
@@ -16,7 +17,7 @@ local function columns_by_output(module, rows, column)
    return jacobian
 end
 
--- By the module's own backward pass: with respect to the input, or to param whose gradient is dparam.
+-- The Jacobian by the module's backward pass: with respect to the input, or to param, whose gradient is dparam.
 function Jacobian.backward(module, input, param, dparam)
    module:forward(input)
    return columns_by_output(module, (param or input):nElement(), function(gradOutput)
@@ -40,7 +41,7 @@ function SparseJacobian.backward(module, input, param, dparam)
    end)
 end
 
--- By accUpdateGradParameters with a rate of 1: what param becomes.
+-- The Jacobian by accUpdateGradParameters with rate 1: what param becomes.
 function Jacobian.backwardUpdate(module, input, param)
    module:forward(input)
    local parameters, originals = module:parameters(), {}
@@ -58,8 +59,8 @@ function Jacobian.backwardUpdate(module, input, param)
    return jacobian
 end
 
--- By central differences with respect to a vector that the module or its input looks at; finish(row, value) may
--- change a row.
+-- The Jacobian by central differences with respect to the vector `flat`, which the module or its input views;
+-- finish(row, value) may change a row.
 local function by_differences(module, input, flat, perturbation, finish)
    perturbation = perturbation or 1e-6
    local n = module:forward(input):nElement()
@@ -88,7 +89,7 @@ function SparseJacobian.forward(module, input, param)
    return by_differences(module, input, param and flattened(param) or values_of(input))
 end
 
--- What param would become after a step with rate 1.
+-- What param becomes after a step with rate 1.
 function Jacobian.forwardUpdate(module, input, param, perturbation)
    return by_differences(module, input, flattened(param), perturbation, function(row, value) row:mul(-1):add(value) end)
 end
@@ -100,7 +101,7 @@ end
 
 local function largest_difference(a, b) return (a - b):abs():max() end
 
--- The part of an input to fill at random
+-- The part of an input to fill with random numbers
 local function whole(input) return input end
 
 for jacobian, variable in pairs{ [Jacobian] = whole, [SparseJacobian] = values_of } do
@@ -151,7 +152,7 @@ function Jacobian.testIO(module, input, minval, maxval)
    return largest_difference(output, copy.output), difference
 end
 
--- The ways to make a step with a rate, by name: how far each is from what it should give.
+-- The ways of making a step with a rate, by name: the difference of each from the expected result.
 function Jacobian.testAllUpdate(module, input, weight, gradWeight)
    local rate = torch.uniform(0.1, 1)
    local errors = {}
@@ -172,7 +173,7 @@ function Jacobian.testAllUpdate(module, input, weight, gradWeight)
    update:accUpdateGradParameters(input, gradOutput, rate)
    errors.accUpdateGradParameters = (update[weight] - plain[weight]):norm()
 
-   -- two modules with one weight: both steps count
+   -- two modules that share a weight: both steps apply
    local function shared(step)
       local first, second = module:clone(), module:clone()
       second:share(first, weight)
@@ -197,7 +198,7 @@ end
 
 -- The diagonal of the Hessian of half the sum of the squares of a module's output (nn.hessian must be enabled).
 
--- As nn.hessian estimates it
+-- As estimated by nn.hessian
 function Jacobian.backwardDiagHessian(module, input, diagHessianParamName)
    module:forward(input)
    local ones = module.output.new():resizeAs(module.output):fill(1)
@@ -208,7 +209,7 @@ function Jacobian.backwardDiagHessian(module, input, diagHessianParamName)
    return module[diagHessianParamName]
 end
 
--- For a module that is linear in its input and its parameters: the squares of the gradients of each output, summed
+-- For a module that is linear in its input and its parameters: the sum of the squared gradients of all outputs
 function Jacobian.linearModuleDiagHessian(module, input, gradParamName)
    local diagonal = module[gradParamName].new():resize(module[gradParamName]:nElement()):zero()
    module:forward(input)

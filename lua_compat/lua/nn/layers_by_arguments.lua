@@ -1,21 +1,21 @@
--- Functions of Torch7's THNN that no module of nn has as it is: sparse and indexed linear layers, dilated transposed
--- convolutions, upsampled and pooled volumes, sampling at a grid, unfolding. By name, with THNN's arguments as tensors
--- and numbers (nn/THNN.lua).
+-- Functions of Torch7's THNN that no module of nn covers: sparse and indexed linear layers, dilated transposed
+-- convolutions, upsampling and pooling of volumes, sampling at a grid, unfolding. By name, with THNN's arguments as
+-- tensors and numbers (nn/THNN.lua).
 local kernel = require('torch.core.kernels').of_layers
 
 local functions = {}
 
--- Torch7 has these for GPUs alone.
+-- Torch7 has these only on GPUs.
 for _, name in ipairs{ 'GRUFused', 'LSTMFused' } do
    for _, what in ipairs{ '_updateOutput', '_updateGradInput' } do
       functions[name .. what] = function() error("Assertion `false' failed. Not implemented for CPU", 0) end
    end
 end
 
--- Sparse linear layers: the input is entries x (example, index, value), for "legacy" examples x entries x (index,
--- value)
+-- Sparse linear layers. The input is entries x (example, index, value); for the "legacy" functions, examples x entries
+-- x (index, value)
 
--- The fields that nn.SparseLinear's methods read when gradients were accumulated for one input alone.
+-- The fields that nn.SparseLinear's methods read after gradients were accumulated for a single input.
 local function after_one_input(weight, bias, gradWeight, gradBias, lastInput)
    return { weight = weight, bias = bias, gradWeight = gradWeight, gradBias = gradBias, lastInput = lastInput,
       sparseUpdate = 1 }
@@ -59,8 +59,8 @@ function functions.IndexLinear_updateParameters(gradWeight, gradBias, weight, bi
    kernel.index_linear_update_parameters(gradWeight, gradBias, weight, bias, keys, offset, decay, rate)
 end
 
--- Convolutions. ``buffers``: how many tensors stand before the numbers that nothing needs here; numbers(...): the kind,
--- steps, paddings, what is added at the end, dilations, each (time,) width, height
+-- Convolutions. buffers: the number of unused tensors before the numbers; numbers(...): the kind, strides, paddings,
+-- the additional output size, and dilations, each as (time,) width, height
 
 local function define_convolution(name, buffers, numbers)
    functions[name .. '_updateOutput'] = function(input, output, weight, bias, ...)
@@ -83,7 +83,7 @@ define_convolution('VolumetricFullDilatedConvolution', { 2, 2, 2 },
    function(dT, dW, dH, padT, padW, padH, dilationT, dilationW, dilationH, adjT, adjW, adjH)
       return 'transposed', dT, dW, dH, padT, padW, padH, adjT, adjW, adjH, dilationT, dilationW, dilationH
    end)
--- Torch7 refuses a padding of zero, and leaves out any other.
+-- Torch7 rejects a padding of zero, and ignores any other.
 define_convolution('VolumetricConvolution', { 2, 1, 2 },
    function(dT, dW, dH, padT, padW, padH)
       if padT == 0 and padW == 0 and padH == 0 then
@@ -92,7 +92,7 @@ define_convolution('VolumetricConvolution', { 2, 1, 2 },
       return 'plain', dT, dW, dH, 0, 0, 0
    end)
 
--- Volumes, pooled and larger
+-- Pooling and upsampling of volumes
 
 local function flag(value) return value and value ~= 0 and 1 or 0 end
 local function averages(kT, kW, kH, dT, dW, dH, padT, padW, padH, ceil, with_padding)
@@ -124,7 +124,7 @@ function functions.VolumetricUpSamplingTrilinear_updateGradInput(gradOutput, gra
    kernel.upsample_linear_gradient(gradInput, gradOutput.new(batch, planes, time, height, width), gradOutput, ...)
 end
 
--- Sampling images (batch x planes x height x width) at a grid of (x, y). The kernel wants the planes last, and (y, x).
+-- Sampling of images (batch x planes x height x width) at a grid of (x, y). The kernel takes planes last, and (y, x).
 
 local function planes_last(images) return images:permute(1, 3, 4, 2) end
 local function exchanged(grid) return torch.cat(grid:narrow(4, 2, 1), grid:narrow(4, 1, 1), 4) end
@@ -143,7 +143,7 @@ function functions.SpatialGridSamplerBilinear_updateGradInput(input, gradInput, 
    take(gradGrid, exchanged(of_grid))
 end
 
--- Unfolding: what of an image each element of a kernel meets. visit(columns, pixels) gets pairs of views as large.
+-- Unfolding: the pixels that each kernel element meets. visit(columns, pixels) gets pairs of views of equal sizes.
 
 local function range(length, size, step, before)
    local first = math.max(0, math.ceil(-before / step))

@@ -1,4 +1,4 @@
--- nn.Module and nn.Criterion: what all layers and losses have.
+-- nn.Module and nn.Criterion: the methods that all layers and losses have.
 local Module = torch.class('nn.Module')
 
 function Module:__init()
@@ -43,7 +43,7 @@ function Module:accUpdateGradParameters(input, gradOutput, rate)
    end
 end
 
--- Gradients are added to the parameters themselves.
+-- Adds gradients directly to the parameters.
 function Module:defaultAccUpdateGradParameters(input, gradOutput, rate)
    local gradWeight, gradBias = self.gradWeight, self.gradBias
    self.gradWeight, self.gradBias = self.weight, self.bias
@@ -72,7 +72,7 @@ end
 function Module:training() self.train = true end
 function Module:evaluate() self.train = false end
 
--- The named tensors become those of another module.
+-- Lets the named tensors be those of another module.
 function Module:share(other, ...)
    for _, name in ipairs{ ... } do
       if self[name] ~= nil then
@@ -103,7 +103,7 @@ function Module:clone(...)
       for key, value in pairs(module) do
          if shared[key] then
             assert(torch.isTensor(value), 'Shared parameters have to be Tensors')
-            value = value.new() -- it will be set to the original's
+            value = value.new() -- later set to the original's
          end
          fields[key] = value
       end
@@ -122,7 +122,7 @@ function Module:clone(...)
    return copy
 end
 
--- The type of the tensors; or all tensors converted to it.
+-- Without a name, returns the type of the tensors; with one, converts all tensors to it.
 function Module:type(name, cache)
    if not name then return self._type end
    cache = cache or {}
@@ -149,14 +149,14 @@ local function is_compact(t)
    return true
 end
 
--- Another type for the temporary copy made below, by type name.
+-- By type name, another type for the temporary copy made below.
 Module._flattenTensorBuffer = {}
 
--- Moves tensors into one new storage, in their order; shared elements occur once. Returns the vector of all elements.
+-- Moves tensors into one new storage, in order; shared elements occur once. Returns the vector of all elements.
 function Module.flatten(parameters)
    if not parameters or #parameters == 0 then return torch.Tensor() end
    local new = parameters[1].new
-   local starts, places, total = {}, {}, 0 -- each storage's first element in a row of all storages
+   local starts, places, total = {}, {}, 0 -- the offset of each storage in a sequence of all storages
    for k, parameter in ipairs(parameters) do
       local storage = parameter:storage()
       local key = torch.pointer(storage)
@@ -183,7 +183,7 @@ function Module.flatten(parameters)
    for _, parameter in ipairs(parameters) do parameter:set(new()) end
    if used then -- skip elements that no tensor refers to
       assert(compact, 'Cannot gather tensors that are not compact')
-      local position = used:long():cumsum(1) -- of each used element among the used ones
+      local position = used:long():cumsum(1) -- the index of each used element among the used ones
       row = row:maskedSelect(used)
       for _, place in ipairs(places) do place.offset = position[place.offset] end
    end
@@ -213,13 +213,13 @@ function Module:__call__(input, gradOutput)
    return self.output
 end
 
--- Calls f on this module, then on those inside it.
+-- Calls f on this module, then on the modules inside it.
 function Module:apply(f)
    f(self)
    for _, module in ipairs(self.modules or {}) do module:apply(f) end
 end
 
--- The modules of a type in this one, and the containers they are in.
+-- The modules of a type inside this one, and their containers.
 function Module:findModules(name, container)
    local found, containers = {}, {}
    if torch.typename(self) == name then found[1], containers[1] = self, container or self end
@@ -234,7 +234,7 @@ function Module:findModules(name, container)
    return found, containers
 end
 
--- This module and all inside it.
+-- This module and all modules inside it.
 function Module:listModules()
    local list = { self }
    for _, module in ipairs(self.modules or {}) do
@@ -243,7 +243,7 @@ function Module:listModules()
    return list
 end
 
--- Replaces each module by f of it.
+-- Replaces each module by f(module).
 function Module:replace(f)
    local replaced = f(self)
    for i, module in ipairs(self.modules or {}) do self.modules[i] = module:replace(f) end

@@ -1,4 +1,4 @@
--- What is declared of the classes in nn/arithmetic/init.lua; nn/declarations.lua says what the words mean.
+-- Declarations of the classes in nn/arithmetic/init.lua; nn/declarations.lua explains the format.
 return {
    Add = {
       help = 'Adds a learnt bias, one for each input or one for all.',

@@ -1,4 +1,4 @@
--- Adding and multiplying: constants, parameters, and two inputs as matrices.
+-- Addition and multiplication: by constants, by parameters, and of two inputs as matrices.
 local declared = require 'nn.shared.declared'
 local Module = torch.getmetatable('nn.Module')
 
@@ -7,7 +7,7 @@ local function uniform(t, stdv, count)
    t:uniform(-stdv, stdv)
 end
 
--- The input's copy in output (or itself, in place).
+-- The input copied to output (or the input itself, in place).
 local function start(self, input)
    if self.inplace then return self.output:set(input) end
    return self.output:resizeAs(input):copy(input)
@@ -88,22 +88,22 @@ function Mul:accGradParameters(input, gradOutput, scale)
    self.gradWeight[1] = self.gradWeight[1] + (scale or 1) * input:dot(gradOutput)
 end
 
--- A tensor of biases or factors of any shape: repeated over the batch, or over its dimensions of size 1
+-- A tensor of biases or factors of any shape; it is repeated over the batch, or over its dimensions of size 1
 local function sizes_of(...)
    local first = ...
    if torch.type(first) == 'torch.LongStorage' then return torch.LongStorage(first:totable()) end
    return torch.LongStorage{ ... }
 end
 
--- A parameter as a view that can be expanded to t, and t as a view of as many dimensions.
+-- The parameter as a view that can be expanded to t, and t as a view with as many dimensions.
 local function matched(parameter, t)
    if parameter:nElement() == t:nElement() then return parameter:view(t:size()), t end
    if parameter:dim() == t:dim() then return parameter, t end
    return parameter:view(1, -1), t:contiguous():view(t:size(1), -1)
 end
 
--- The sums of values over the dimensions in which the parameter has size 1 only: in a tensor of self's, which stays for
--- the next call.
+-- The sums of `values` over the dimensions in which the parameter has size 1, in a tensor of self that is reused by the
+-- next call.
 local function summed(self, values, parameter)
    for d = 1, parameter:dim() do
       if parameter:size(d) == 1 and values:size(d) ~= 1 then
@@ -210,7 +210,7 @@ end
 
 function AddConstant:updateGradInput(input, gradOutput)
    if self.inplace then
-      input:add(-self.constant_scalar) -- as it was
+      input:add(-self.constant_scalar) -- restores the input
       return self.gradInput:set(gradOutput)
    end
    return self.gradInput:resizeAs(gradOutput):copy(gradOutput)
@@ -230,7 +230,7 @@ function MulConstant:updateOutput(input) return start(self, input):mul(self.cons
 function MulConstant:updateGradInput(input, gradOutput)
    if not self.gradInput then return end
    if self.inplace then
-      input:div(self.constant_scalar) -- as it was
+      input:div(self.constant_scalar) -- restores the input
       return self.gradInput:set(gradOutput:mul(self.constant_scalar))
    end
    return self.gradInput:resizeAs(gradOutput):copy(gradOutput):mul(self.constant_scalar)
@@ -267,7 +267,7 @@ function MM:updateOutput(input)
    return multiply(self.output, transposed(a, self.transA), transposed(b, self.transB))
 end
 
--- The gradients' tensors, new ones after clearState.
+-- The gradients' tensors; new ones after clearState.
 local function pair(self, input)
    for i = 1, 2 do self.gradInput[i] = self.gradInput[i] or input[i].new() end
    return unpack(self.gradInput)
@@ -319,7 +319,7 @@ function MV:updateGradInput(input, gradOutput)
    local m, v = unpack(input)
    local grad_m, grad_v = pair(self, input)
    local matrix = transposed(m, self.trans)
-   local left, right = gradOutput, v -- of the outer products
+   local left, right = gradOutput, v -- factors of the outer products
    if self.trans then left, right = v, gradOutput end
    if m:dim() == 2 then
       grad_m:resizeAs(m):ger(left, right)

@@ -1,4 +1,4 @@
--- What is declared of the classes in nn/containers/init.lua; nn/declarations.lua says what the words mean.
+-- Declarations of the classes in nn/containers/init.lua; nn/declarations.lua explains the format.
 return {
    Module = {
       help = 'The class that all modules inherit from.',

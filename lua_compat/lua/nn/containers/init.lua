@@ -1,4 +1,4 @@
--- Modules made of modules: Container, Sequential, and those with branches.
+-- Modules that contain modules: Container, Sequential, and those with branches.
 local Container, Module = torch.class('nn.Container', 'nn.Module')
 
 function Container:__init(...)
@@ -20,13 +20,13 @@ local TRACEBACK_WARNING = "WARNING: If you see a stack trace below, it doesn't p
 local function with_traceback(problem)
    problem = tostring(problem)
    if problem:find(TRACEBACK_WARNING, 1, true) then
-      return problem:sub((problem:find('\n') or 0) + 1) -- an inner container's, without its position
+      return problem:sub((problem:find('\n') or 0) + 1) -- from an inner container: drop its position
    end
    return problem .. '\n' .. debug.traceback('stack traceback:', 2):gsub('^[^\n]*\n', '', 1) .. '\n\n'
       .. TRACEBACK_WARNING
 end
 
--- module[method](module, ...), an error with the place of the module in this container in front.
+-- Calls module[method](module, ...); an error is prefixed with the module's place in this container.
 function Container:rethrowErrors(module, index, method, ...)
    assert(module == self.modules[index], 'mismatch between moduleIndex and self.modules in rethrowErrors')
    local ok, result, extra = xpcall(module[method], with_traceback, module, ...)
@@ -64,7 +64,7 @@ local function insert_all(list, value)
    end
 end
 
--- The modules' parameters, their gradients, and what else they return (nn.hessian adds a list).
+-- The modules' parameters, their gradients, and anything else that they return (nn.hessian adds a list).
 function Container:parameters()
    local all = { {}, {} }
    for _, module in ipairs(self.modules) do
@@ -76,7 +76,7 @@ function Container:parameters()
    return unpack(all)
 end
 
--- New tensors, not emptied ones: a container's own are often those of a module in it.
+-- New tensors instead of emptied ones: a container's tensors often belong to a module in it.
 function Container:clearState()
    for _, name in ipairs{ 'output', 'gradInput' } do
       local value = self[name]
@@ -126,7 +126,7 @@ function Sequential:updateOutput(input)
    return output
 end
 
--- A method of each module from the last to the first, with its input and its gradOutput.
+-- Calls a method of each module, from the last to the first, with its input and its gradOutput.
 local function backwards(self, method, input, gradOutput, scale)
    local modules = self.modules
    for i = #modules, 1, -1 do
@@ -167,7 +167,7 @@ function Sequential:__tostring__()
    return table.concat(lines, '\n')
 end
 
--- How containers with branches are printed.
+-- The printed form of containers with branches.
 local function branches_text(self)
    local lines = { torch.type(self) .. ' {', '  input' }
    for i, module in ipairs(self.modules) do
@@ -180,7 +180,7 @@ local function branches_text(self)
    return table.concat(lines, '\n')
 end
 
--- target = f of each tensor of source and the one in target's place, through nested tables.
+-- Sets target = f(tensor of source, tensor of target) for each tensor, through nested tables.
 local function each_tensor(target, source, f)
    for key, value in ipairs(source) do
       if torch.type(value) == 'table' then
@@ -199,15 +199,15 @@ local function copied(old, new)
 end
 local function added(old, new) return old and old:add(new) or new:clone() end
 
--- Each branch's part of gradOutput, asked for in order: functions of the container, gradOutput, the branch's number,
--- the branch, and where its part begins, that also give where the next one does.
+-- Functions of the container, gradOutput, the branch's number, the branch, and where its part of gradOutput begins.
+-- They return the branch's part, and where the next one begins.
 local function entry(_, gradOutput, i) return gradOutput[i] end
 local function slice(self, gradOutput, _, module, first)
    local n = module.output:size(self.dimension)
    return gradOutput:narrow(self.dimension, first, n), first + n
 end
 
--- The sum of what each branch's method gives as gradInput, in self.gradInput.
+-- The sum of the gradInputs that the branches' methods return, in self.gradInput.
 local function sum_of_branches(self, method, input, part, gradOutput, scale)
    local was_table = torch.type(self.gradInput) == 'table'
    local is_table = torch.type(input) == 'table'
@@ -256,7 +256,7 @@ function Concat:updateOutput(input)
    return self.output
 end
 
--- The same of methods that give nothing.
+-- The same for methods that return nothing.
 local function each_branch(self, method, input, part, gradOutput, scale)
    local first, of_branch = 1, nil
    for i, module in ipairs(self.modules) do
@@ -278,7 +278,7 @@ for _, method in ipairs{ 'accGradParameters', 'accUpdateGradParameters' } do
 end
 Concat.__tostring__ = branches_text
 
--- Branches with one input, a table of outputs
+-- Branches with one input and a table of outputs
 local ConcatTable = torch.class('nn.ConcatTable', 'nn.Container')
 
 function ConcatTable:__init()
@@ -306,7 +306,7 @@ for _, method in ipairs{ 'accGradParameters', 'accUpdateGradParameters' } do
 end
 ConcatTable.__tostring__ = branches_text
 
--- A table of inputs, each to its own branch
+-- A table of inputs, one for each branch
 local ParallelTable = torch.class('nn.ParallelTable', 'nn.Container')
 
 function ParallelTable:__init()
@@ -335,7 +335,7 @@ for _, method in ipairs{ 'accGradParameters', 'accUpdateGradParameters' } do
 end
 ParallelTable.__tostring__ = branches_text
 
--- Slices of the input along one dimension, each to its own branch, outputs joined along another
+-- Slices of the input along one dimension, one for each branch; the outputs are joined along another
 local Parallel = torch.class('nn.Parallel', 'nn.Container')
 
 function Parallel:__init(inputDimension, outputDimension)
@@ -392,10 +392,10 @@ function Parallel:accUpdateGradParameters(input, gradOutput, rate)
 end
 Parallel.__tostring__ = branches_text
 
--- Branches whose outputs differ in size: the smaller are centred in zeros
+-- Branches whose outputs differ in size: smaller ones are centred and padded with zeros
 local DepthConcat = torch.class('nn.DepthConcat', 'nn.Concat')
 
--- The part of t (of the output's shape) that belongs to a branch's output, its slice starting at first.
+-- The part of t (of the output's shape) that belongs to a branch's output; the branch's slice starts at `first`.
 function DepthConcat:windowNarrow(t, output, first)
    local window = t:narrow(self.dimension, first, output:size(self.dimension))
    for d = 1, output:dim() do
@@ -437,7 +437,7 @@ end
 function DepthConcat:updateGradInput(input, gradOutput)
    return sum_of_branches(self, 'updateGradInput', input, window, gradOutput)
 end
--- As in Torch7, without a scale: accGradParameters has one.
+-- As in Torch7, no scale is passed on; only accGradParameters has one.
 function DepthConcat:backward(input, gradOutput)
    return sum_of_branches(self, 'backward', input, window, gradOutput)
 end
@@ -447,7 +447,7 @@ for _, method in ipairs{ 'accGradParameters', 'accUpdateGradParameters' } do
    end
 end
 
--- One module applied to every entry of a table; its copies share its parameters
+-- One module applied to every entry of a table; the copies share its parameters
 local MapTable = torch.class('nn.MapTable', 'nn.Container')
 
 function MapTable:__init(module, shared)

@@ -1,4 +1,4 @@
--- What is declared of the classes in nn/convolution/init.lua; nn/declarations.lua says what the words mean.
+-- Declarations of the classes in nn/convolution/init.lua; nn/declarations.lua explains the format.
 return {
    SpatialConvolution = {
       help = 'A convolution of images.',

@@ -15,7 +15,7 @@ local triple, any = volumes.triple, volumes.any
 
 -- Images
 
--- What nn.SpatialConvolution and nn.SpatialConvolutionMM share; weight_sizes(self): the shape of the weight.
+-- Shared by nn.SpatialConvolution and nn.SpatialConvolutionMM. weight_sizes(self): the shape of the weight.
 local function define_dense(name, weight_sizes)
    local class = torch.class('nn.' .. name, 'nn.Module')
    local set, window = declared.setter(name), declared.reader(name)
@@ -39,7 +39,7 @@ local function define_dense(name, weight_sizes)
       if self.bias then self.bias:uniform(-stdv, stdv) end
    end
 
-   -- Modules saved long ago have one padding for both directions.
+   -- Modules saved by old versions have one padding for both directions.
    local function upgrade(self)
       if self.padding then self.padW, self.padH, self.padding = self.padding, self.padding, nil end
       self.padW, self.padH = self.padW or 0, self.padH or 0
@@ -116,7 +116,7 @@ local DepthWise = layer.with_parameters{ name = 'SpatialDepthWiseConvolution', b
    bias = function(self) return self.nOutputPlane, self.nInputPlane end,
    fan_in = fan_in, text = image_text() }
 
--- From the first use on, its parameters are seen as output x input x height x width.
+-- From the first use on, its weight is viewed as output x input x height x width.
 local depthwise_output = DepthWise.updateOutput
 function DepthWise:updateOutput(input)
    if self.weight:dim() == 2 then
@@ -129,7 +129,7 @@ end
 
 local full_window = declared.reader('SpatialFullConvolution', 'kW kH dW dH padW padH adjW adjH')
 
--- Of an input { image, target } the target's sizes say how the result is adjusted.
+-- For an input { image, target }, the target's sizes determine adjW and adjH.
 local function full_arguments(self, input)
    local kW, kH, dW, dH, padW, padH, adjW, adjH = full_window(self)
    if not torch.isTensor(input) then
@@ -172,7 +172,7 @@ local Local = layer.with_parameters{ name = 'SpatialConvolutionLocal',
       return text .. ')'
    end }
 
--- Raises unless t (what: input or output) is planes x height x width, perhaps of a batch.
+-- Raises unless t (what: 'input' or 'output') is planes x height x width, perhaps with a batch dimension.
 local function check_local(t, what, ...)
    local dims = t:dim()
    if dims ~= 3 and dims ~= 4 then error('3D or 4D(batch mode) tensor expected', 3) end
@@ -183,7 +183,7 @@ local function check_local(t, what, ...)
       end
    end
 end
--- The weight may have any sizes with as many elements as these fields say.
+-- The weight may have any sizes, as long as it has as many elements as these fields imply.
 local weight_fields = { 'oH', 'oW', 'nOutputPlane', 'nInputPlane', 'kH', 'kW' }
 local function check_local_weight(self)
    local elements = 1
@@ -279,7 +279,7 @@ end
 local full_volume = declared.reader('VolumetricFullConvolution', 'dT dW dH padT padW padH adjT adjW adjH')
 local full_kernel = declared.reader('VolumetricFullConvolution', 'kT kW kH')
 
--- Of an input { volume, target } the target's sizes say how the result is adjusted.
+-- For an input { volume, target }, the target's sizes determine adjT, adjW and adjH.
 local function full_volume_arguments(self, input)
    local dT, dW, dH, padT, padW, padH, adjT, adjW, adjH = full_volume(self)
    if not torch.isTensor(input) then
@@ -302,11 +302,11 @@ layer.with_parameters{ name = 'VolumetricFullConvolution', bias_is_optional = tr
    weight = function(self) return self.nInputPlane, self.nOutputPlane, self.kT, self.kH, self.kW end,
    sizes = OF_VOLUMES, bias = output_planes, fan_in = volume, text = volume_text }
 
--- nn.tables: which input plane goes to which output plane, as connections x (input, output); convolutions with them.
+-- nn.tables: connection tables, connections x (input plane, output plane), and convolutions that use them.
 
 nn.tables = nn.tables or {}
 
--- Every input plane to every output plane
+-- Connects every input plane to every output plane.
 function nn.tables.full(nin, nout)
    local t = torch.Tensor(nin * nout, 2)
    for o = 1, nout do
@@ -323,7 +323,8 @@ function nn.tables.oneToOne(nfeat)
    return torch.cat(planes, planes, 2)
 end
 
--- Each output plane from nto input planes: consecutive ones of a random order, a new one when they are used up
+-- Connects each output plane to nto input planes, taken in turn from a random order; a new order is drawn when it is
+-- used up.
 function nn.tables.random(nin, nout, nto)
    local t = torch.Tensor(nto * nout, 2)
    local order = torch.randperm(nin)
@@ -341,7 +342,7 @@ function nn.tables.random(nin, nout, nto)
    return t
 end
 
--- full: wherever image and kernel overlap
+-- full: the output covers all positions where image and kernel overlap
 local function define_mapped(name, full)
    local class = torch.class('nn.' .. name, 'nn.Module')
    local set, steps = declared.setter(name), declared.reader(name)
@@ -355,7 +356,7 @@ local function define_mapped(name, full)
       self:reset()
    end
 
-   -- By default each output plane within 1 / sqrt of how many elements it is made of
+   -- By default uniform within 1 / sqrt(fan-in of the output plane).
    function class:reset(stdv)
       if stdv then
          stdv = stdv * math.sqrt(3)
@@ -397,7 +398,7 @@ end
 
 define_mapped('SpatialFullConvolutionMap', true)
 
--- What files of versions that had no such fields mean: the classes have it, and so their objects.
+-- Defaults for modules in files of versions without these fields; the class provides them to its objects.
 for _, name in ipairs{ 'SpatialConvolution', 'SpatialConvolutionMM', 'SpatialDilatedConvolution',
    'SpatialConvolutionLocal', 'SpatialFullConvolution', 'SpatialDepthWiseConvolution', 'SpatialSubSampling',
    'SpatialConvolutionMap', 'SpatialFullConvolutionMap', 'TemporalConvolution', 'TemporalSubSampling',

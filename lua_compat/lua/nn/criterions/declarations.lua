@@ -1,4 +1,4 @@
--- What is declared of the classes in nn/criterions/init.lua; nn/declarations.lua says what the words mean.
+-- Declarations of the classes in nn/criterions/init.lua; nn/declarations.lua explains the format.
 return {
    ClassNLLCriterion = {
       help = 'The negative log-likelihood of the target class, for an input of log-probabilities.',

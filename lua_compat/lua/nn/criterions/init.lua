@@ -7,7 +7,7 @@ local declared = require 'nn.shared.declared'
 local whole_numbers = require 'nn.shared.whole_numbers'
 local Criterion = torch.getmetatable('nn.Criterion')
 
--- Negative log likelihood of classes; input: log probabilities, target: class numbers from 1.
+-- Negative log likelihood of classes. input: log probabilities; target: class numbers from 1.
 local ClassNLL = torch.class('nn.ClassNLLCriterion', 'nn.Criterion')
 
 local function check_weights(self)
@@ -38,8 +38,8 @@ end
 
 function ClassNLL:__len() return self.weights and #self.weights or 0 end
 
--- The classes of the input's rows. A single row takes the first of several classes, except on a device, where Torch7
--- requires as many classes as rows.
+-- The classes of the input's rows. For a single row the first of several classes is used, except on a device, where
+-- Torch7 requires as many classes as rows.
 local function classes_of_rows(self, input, target)
    target = class_target(self, input, target)
    assert(target:dim() <= 1, 'multi-target not supported')
@@ -82,7 +82,7 @@ function CrossEntropy:__init(weights, sizeAverage)
    self.sizeAverage, self.oldSizeAverage = self.nll.sizeAverage, self.nll.sizeAverage
 end
 
--- Dimensions of size 1 are dropped; sizeAverage is passed on to the inner criterion when it was changed here.
+-- Drops dimensions of size 1, and passes sizeAverage on to the inner criterion if it was changed here.
 local function prepared(self, input, target)
    if self.sizeAverage ~= self.oldSizeAverage then self.nll.sizeAverage = self.sizeAverage end
    self.oldSizeAverage = self.sizeAverage
@@ -117,7 +117,7 @@ local function check_sizes(input, target)
    assert(input:isSameSizeAs(target), 'input and target should have the same size')
 end
 
--- Losses that are the sum (or mean) of a function of input and target over all elements.
+-- Losses that are the sum (or mean) over all elements of a function of input and target.
 for name, f in pairs{ MSECriterion = 'mse', AbsCriterion = 'absolute', SmoothL1Criterion = 'smooth_l1',
    SoftMarginCriterion = 'soft_margin', DistKLDivCriterion = 'kl_divergence' } do
    local class = torch.class('nn.' .. name, 'nn.Criterion')
@@ -155,8 +155,8 @@ function BCE:updateGradInput(input, target)
    return self.gradInput
 end
 
--- Losses of kernels/nn/criterions.py that autograd differentiates. target_of(target, input): the target as a tensor of
--- the input's type; init(self) is the rest of the constructor.
+-- Losses from kernels/nn/criterions.py that autograd differentiates. target_of(target, input): the target as a tensor
+-- of the input's type; init(self): the rest of the constructor.
 local function loss(name, f, init, target_of)
    local class = torch.class('nn.' .. name, 'nn.Criterion')
    local set, fields = declared.setter(name), declared.reader(name)
@@ -202,7 +202,7 @@ function MultiLabelSoftMargin:updateOutput(input, target)
    self.sigmoid:updateOutput(input)
    return soft_margins(self, input, target)
 end
--- The sigmoid is that of the forward pass, as under Torch7.
+-- The sigmoid is that of the forward pass, as in Torch7.
 function MultiLabelSoftMargin:updateGradInput(input, target)
    self.gradInput:add(self.sigmoid.output, -1, target)
    local weights = self.weights
@@ -261,7 +261,7 @@ end
 
 local MSE = torch.getmetatable('nn.MSECriterion')
 
--- Targets weighted element by element
+-- Squared differences weighted element by element
 local WeightedMSE = torch.class('nn.WeightedMSECriterion', 'nn.MSECriterion')
 function WeightedMSE:__init(weight)
    MSE.__init(self)
@@ -278,7 +278,7 @@ function WeightedMSE:updateGradInput(input, target)
    return MSE.updateGradInput(self, input, weighted(self, input, target))
 end
 
--- The target's centre, as large as the input
+-- Compares with the centre of the target, cropped to the input's size
 local AutoCrop = torch.class('nn.SpatialAutoCropMSECriterion', 'nn.MSECriterion')
 declared.construct(AutoCrop, 'SpatialAutoCropMSECriterion')
 function AutoCrop:updateOutput(input, target)
@@ -299,9 +299,9 @@ function AutoCrop:updateGradInput(input, target)
    return MSE.updateGradInput(self, input, target)
 end
 
--- Classes as the corners of a regular simplex around 0, each of length 1 (arXiv:1506.08230)
+-- Classes are the corners of a regular simplex around 0, each of norm 1 (arXiv:1506.08230)
 local Simplex = torch.class('nn.ClassSimplexCriterion', 'nn.MSECriterion')
--- n + 1 corners as rows of n coordinates: all products of two different ones are -1 / n
+-- The n + 1 corners as rows of n coordinates: the dot product of any two different ones is -1 / n.
 local function simplex_corners(n)
    local corners = torch.zeros(n + 1, n)
    for k = 1, n do
@@ -315,7 +315,7 @@ function Simplex:__init(nClasses)
    MSE.__init(self)
    assert(nClasses and nClasses > 1 and nClasses % 1 == 0, 'Required positive integer argument nClasses > 1')
    self.nClasses = nClasses
-   -- one dimension more than needed helps training
+   -- one additional dimension helps training
    self.simplex = torch.cat(simplex_corners(nClasses - 1), torch.zeros(nClasses, 1), 2)
    self._target = torch.Tensor(nClasses)
 end
@@ -324,7 +324,7 @@ local function corners_of(self, target)
       self._target:resize(self.nClasses):copy(self.simplex[target])
    elseif torch.isTensor(target) then
       assert(target:dim() == 1, '1D tensors only!')
-      -- an error that says so where there is no class
+      -- raises Torch7's error for a class that does not exist
       local _, _ = self.simplex[target:min()], self.simplex[target:max()]
       self._target:index(self.simplex, 1, whole_numbers.beside(self.simplex, target))
    end
@@ -343,7 +343,7 @@ end
 
 -- Pairs of inputs
 
--- y 1: the first should be larger than the second, by margin; y -1: smaller
+-- y = 1: the first input should be larger than the second by margin; y = -1: smaller
 local MarginRanking = torch.class('nn.MarginRankingCriterion', 'nn.Criterion')
 local set_ranking = declared.setter 'MarginRankingCriterion'
 function MarginRanking:__init(...)
@@ -353,7 +353,7 @@ function MarginRanking:__init(...)
 end
 -- margin - y * (first - second)
 local function shortfall(self, input, y)
-   -- of the first elements alone, as in Torch7
+   -- only the first elements, as in Torch7
    if type(y) == 'number' then return self.margin - y * (input[1][1] - input[2][1]) end
    return torch.add(input[1], -1, input[2]):cmul(y):mul(-1):add(self.margin)
 end
@@ -380,7 +380,7 @@ function MarginRanking:updateGradInput(input, y)
    return self.gradInput
 end
 
--- The L1 distance of a pair (y 1), or how much it lacks of margin (y -1)
+-- The L1 distance of a pair (y = 1), or the amount by which it falls short of margin (y = -1)
 local L1Hinge = torch.class('nn.L1HingeEmbeddingCriterion', 'nn.Criterion')
 local set_hinge = declared.setter 'L1HingeEmbeddingCriterion'
 function L1Hinge:__init(...)
@@ -399,7 +399,7 @@ function L1Hinge:updateGradInput(input, y)
    local distance = first:norm(1)
    first:apply(function(x)
       if x > 0 then return 1 elseif x < 0 then return -1 end
-      return 2 * torch.random(2) - 3 -- either side
+      return 2 * torch.random(2) - 3 -- -1 or 1 at random
    end)
    if y == -1 then
       if distance > self.margin then first:zero() else first:mul(-1) end
@@ -408,7 +408,7 @@ function L1Hinge:updateGradInput(input, y)
    return self.gradInput
 end
 
--- y 1: the rows of the pair should point the same way; y -1: their cosine should be below margin
+-- y = 1: the rows of the pair should point in the same direction; y = -1: their cosine should be below margin
 local CosineEmbedding = torch.class('nn.CosineEmbeddingCriterion', 'nn.Criterion')
 local set_cosine, cosine_fields = declared.setter 'CosineEmbeddingCriterion', declared.reader 'CosineEmbeddingCriterion'
 function CosineEmbedding:__init(...)
@@ -427,7 +427,8 @@ function CosineEmbedding:updateGradInput(input, y)
    return self.gradInput
 end
 
--- Distances of similar and of dissimilar pairs, x and y: -log(exp(-x) / (exp(-x) + exp(-y))) (arXiv:1610.00243)
+-- x and y are distances of similar and dissimilar pairs; the loss is -log(exp(-x) / (exp(-x) + exp(-y)))
+-- (arXiv:1610.00243)
 local DistanceRatio = torch.class('nn.DistanceRatioCriterion', 'nn.Criterion')
 declared.construct(DistanceRatio, 'DistanceRatioCriterion')
 local function check_distances(input)

@@ -1,4 +1,4 @@
--- What is declared of the classes in nn/decorators/init.lua; nn/declarations.lua says what the words mean.
+-- Declarations of the classes in nn/decorators/init.lua; nn/declarations.lua explains the format.
 return {
    Decorator = {
       help = 'The class of modules that pass everything on to one module in them.',

@@ -1,4 +1,4 @@
--- Modules around another one.
+-- Modules that wrap another module.
 local declared = require 'nn.shared.declared'
 local Container = torch.getmetatable('nn.Container')
 
@@ -27,7 +27,7 @@ function Decorator:sharedAccUpdateGradParameters(input, gradOutput, rate)
 end
 function Decorator:__tostring__() return torch.type(self) .. ' @ ' .. tostring(self.modules[1]) end
 
--- The methods for a class that has another parent.
+-- The methods, for a class with another parent.
 function Decorator.decorate(class)
    for _, method in ipairs{ 'updateOutput', 'updateGradInput', 'accGradParameters', 'accUpdateGradParameters',
       'sharedAccUpdateGradParameters', '__tostring__' } do
@@ -35,7 +35,7 @@ function Decorator.decorate(class)
    end
 end
 
--- A module of inputs with nInputDim dimensions, for inputs with more: the first ones are seen as one
+-- Applies a module for inputs of nInputDim dimensions to inputs with more: the first dimensions are viewed as one
 local Bottle = torch.class('nn.Bottle', 'nn.Decorator')
 
 local set_bottle, set_profile = declared.setter 'Bottle', declared.setter 'Profile'
@@ -83,7 +83,7 @@ function Bottle:accGradParameters(input, gradOutput, scale)
    self.modules[1]:accGradParameters(inner_input, inner_gradient, scale)
 end
 
--- Stops with an error where a NaN appears.
+-- Raises an error when a NaN appears.
 local NaN = torch.class('nn.NaN', 'nn.Decorator')
 local last_id = 0
 function NaN.newId()
@@ -94,7 +94,7 @@ function NaN:__init(module, id)
    Decorator.__init(self, module)
    self.id = id or NaN.newId()
 end
--- Whether a NaN is in a tensor or in nested tables of tensors.
+-- Whether a tensor, or nested tables of tensors, contain a NaN.
 function NaN:recursiveIsNaN(value)
    if torch.type(value) == 'table' then
       for _, inner in pairs(value) do
@@ -128,7 +128,7 @@ function NaN:accGradParameters(input, gradOutput, scale)
 end
 function NaN:__tostring__() return ('%s(%s) @ %s'):format(torch.type(self), self.id, tostring(self.modules[1])) end
 
--- Prints the time of every print_interval passes.
+-- Prints the time after every print_interval passes.
 local Profile = torch.class('nn.Profile', 'nn.Decorator')
 function Profile:__init(module, ...)
    set_profile(self, module, ...)
@@ -152,13 +152,13 @@ for method, row in pairs{ updateOutput = { 'output', 'numFwds', 'summedFwdTime',
       return self[result]
    end
 end
--- A saved profile has a timer, which starts afresh.
+-- A saved profile contains a timer, which starts anew when read.
 local Timer = torch.getmetatable('torch.Timer')
 Timer.__factory = torch.Timer
 function Timer.write() end
 function Timer.read() end
 
--- The decorated module keeps its type when the net is cast; castin and castout convert its inputs to its type and its
+-- The wrapped module keeps its type when the net is cast; castin and castout convert its inputs to its type and its
 -- outputs to the net's.
 local DontCast = torch.class('nn.DontCast', 'nn.Decorator')
 
@@ -172,7 +172,7 @@ local function tensor_type(value)
       end
    end
 end
--- Copies of a type of the tensors in source, in target where it has one
+-- Copies the tensors in source to a type, into target where it has a tensor already
 local function cast_copy(target, source, name)
    if torch.type(source) == 'table' then
       target = torch.type(target) == 'table' and target or {}
@@ -195,7 +195,7 @@ function DontCast:__init(module, castin, castout, moduleType)
          or error('Cannot extrapolate moduleType. Provide constructor argument 4')
    end
 end
--- An argument as the module wants it; field keeps the copy.
+-- Converts an argument to the module's type; `field` keeps the copy.
 local function cast_in(self, flag, field, value)
    if not flag or tensor_type(value) == self.moduleType then return value end
    self[field] = cast_copy(self[field], value, self.moduleType)
@@ -233,7 +233,7 @@ function DontCast:type(name)
    return self
 end
 
--- A weight as length and direction: g * v / |v| for each index along outputDim
+-- A weight as direction and length: g * v / |v| for each index along outputDim
 local WeightNorm = torch.class('nn.WeightNorm', 'nn.Decorator')
 local SMALL = 1e-4 -- added to |v|^2
 
@@ -254,7 +254,7 @@ function WeightNorm:__init(module, outputDim)
    self:resetInit()
 end
 
--- outputDim moved to the front, and back
+-- Moves outputDim to the front, and back
 function WeightNorm:permuteIn(t)
    for d = self.outputDim - 1, 1, -1 do t = t:transpose(d, d + 1) end
    return t
@@ -270,7 +270,7 @@ function WeightNorm:resetInit()
    if self.bias then self.bias:zero() end
 end
 
--- A number for each output, as a view of a matrix like v
+-- A number for each output, viewed as a matrix like v
 local function per_output(self, t) return t:view(self.viewIn[1], 1):expandAs(self.v) end
 
 function WeightNorm:updateWeight()
@@ -296,7 +296,7 @@ function WeightNorm:updateGradInput(input, gradOutput)
    return self.gradInput:set(self.modules[1]:updateGradInput(input, gradOutput))
 end
 
--- The module's own gradient becomes that of v, and of g.
+-- Converts the module's own weight gradient to the gradients of v and g.
 function WeightNorm:accGradParameters(input, gradOutput, scale)
    self.modules[1]:accGradParameters(input, gradOutput, scale or 1)
    local norm, factor = per_output(self, self._norm), per_output(self, self._scale)
@@ -324,7 +324,7 @@ function WeightNorm:parameters()
    return { self.v, self.g, self.bias }, { self.gradV, self.gradG, self.gradBias }
 end
 
--- weight and gradWeight are not saved: they follow from v and g.
+-- weight and gradWeight are not saved, because v and g determine them.
 function WeightNorm:write(file)
    local module, weight, gradWeight = self.modules[1], self.weight, self.gradWeight
    self.weight, self.gradWeight, module.weight, module.gradWeight = nil, nil, nil, nil
@@ -334,7 +334,7 @@ function WeightNorm:write(file)
 end
 function WeightNorm:read(file)
    Decorator.read(self, file)
-   if self.weight then return end -- an early version saved it
+   if self.weight then return end -- saved by an early version
    local module = self.modules[1]
    module.weight, module.gradWeight = self.v.new(self.weightSize), self.v.new(self.weightSize)
    self.weight, self.gradWeight = module.weight, module.gradWeight
@@ -342,7 +342,7 @@ function WeightNorm:read(file)
    self.gradWeight:copy(self:permuteOut(self.gradV:view(self.viewOut)))
 end
 
--- A module that Torch7 runs on one GPU. Here every module runs where its tensors are; the number is only stored.
+-- In Torch7, runs a module on one GPU. Here every module runs where its tensors are; the number is only stored.
 local GPU = torch.class('nn.GPU', 'nn.Container')
 function GPU:__init(module, device, outdevice)
    Container.__init(self)
@@ -364,7 +364,7 @@ function GPU:type(name, cache)
    self.output, self.gradInput = nil, nil
    return Container.type(self, name, cache)
 end
--- In a file the type and device come first.
+-- In a file, the type and the device come first.
 function GPU:write(file)
    file:writeObject{ self._type, self.device }
    Container.write(self, file)

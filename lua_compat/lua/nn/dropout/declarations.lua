@@ -1,4 +1,4 @@
--- What is declared of the classes in nn/dropout/init.lua; nn/declarations.lua says what the words mean.
+-- Declarations of the classes in nn/dropout/init.lua; nn/declarations.lua explains the format.
 return {
    Dropout = {
       help = 'Sets elements to zero at random in training, and scales the others.',

@@ -1,10 +1,10 @@
--- Elements left out at random while training, and noise.
+-- Random dropout of elements during training, and noise.
 local declared = require 'nn.shared.declared'
 
 local Dropout, Module = torch.class('nn.Dropout', 'nn.Module')
 
--- p: how likely an element is left out. v1: scale when evaluating, not when training. stochastic: leave out when
--- evaluating, too.
+-- p: the probability of dropping an element. v1: scale in evaluation instead of training. stochastic: drop in
+-- evaluation, too.
 local set = declared.setter 'Dropout'
 function Dropout:__init(p, v1, ...)
    Module.__init(self)
@@ -45,7 +45,7 @@ end
 
 function Dropout:__tostring__() return ('%s(%f)'):format(torch.type(self), self.p) end
 
--- Whole planes left out, never scaled while training
+-- Drops whole planes; never scales in training
 for name, dims in pairs{ SpatialDropout = 4, VolumetricDropout = 5 } do
    local class = torch.class('nn.' .. name, 'nn.Module')
    declared.construct(class, name)
@@ -67,7 +67,7 @@ for name, dims in pairs{ SpatialDropout = 4, VolumetricDropout = 5 } do
    class.setp, class.clearState, class.__tostring__ = Dropout.setp, Dropout.clearState, Dropout.__tostring__
 end
 
--- Normal noise while training, its mean when evaluating
+-- Normally distributed noise in training, its mean in evaluation
 local WhiteNoise = torch.class('nn.WhiteNoise', 'nn.Module')
 declared.construct(WhiteNoise, 'WhiteNoise')
 function WhiteNoise:updateOutput(input)

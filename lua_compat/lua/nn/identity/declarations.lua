@@ -1,4 +1,4 @@
--- What is declared of the classes in nn/identity/init.lua; nn/declarations.lua says what the words mean.
+-- Declarations of the classes in nn/identity/init.lua; nn/declarations.lua explains the format.
 return {
    Identity = {
       help = 'Passes its input on.',

@@ -1,4 +1,4 @@
--- Layers that pass on their input, some with another gradient, and one that passes on something else.
+-- Layers that pass on their input, some with another gradient, and one that ignores it.
 local declared = require 'nn.shared.declared'
 local Module = torch.getmetatable('nn.Module')
 
@@ -13,14 +13,14 @@ function Identity:updateGradInput(_, gradOutput)
    return self.gradInput
 end
 function Identity:clearState()
-   -- they are other modules' tensors: drop them, do not empty them
+   -- the tensors belong to other modules: drop them without emptying them
    for _, name in ipairs{ 'output', 'gradInput' } do
       if torch.isTensor(self[name]) then self[name] = self[name].new() else self[name] = {} end
    end
    return self
 end
 
--- A copy in another type, or the input itself if the types are the same and forceCopy is not set
+-- A copy in another type; the input itself if the types are equal and forceCopy is not set
 local Copy = torch.class('nn.Copy', 'nn.Module')
 function Copy:__init(intype, outtype, forceCopy, dontCast)
    intype = intype or torch.getdefaulttensortype()
@@ -47,7 +47,7 @@ function Copy:type(name, cache)
    return Module.type(self, name, cache)
 end
 
--- The input; its gradient is zero
+-- Passes on the input; the gradient is zero
 local ZeroGrad = torch.class('nn.ZeroGrad', 'nn.Module')
 function ZeroGrad:updateOutput(input) return self.output:set(input) end
 function ZeroGrad:updateGradInput(input)
@@ -55,7 +55,7 @@ function ZeroGrad:updateGradInput(input)
    return self.gradInput
 end
 
--- The input and its gradient; their sizes are printed
+-- Passes on the input and the gradient, and prints their sizes
 local PrintSize = torch.class('nn.PrintSize', 'nn.Module')
 function PrintSize:__init(prefix)
    Module.__init(self)
@@ -77,7 +77,7 @@ function PrintSize:updateGradInput(_, gradOutput)
    return self.gradInput
 end
 
--- A number or tensor, whatever the input is; with nInputDim once for each example of a batch
+-- A number or tensor, regardless of the input; with nInputDim, repeated for each example of a batch
 local Constant = torch.class('nn.Constant', 'nn.Module')
 function Constant:__init(value, nInputDim)
    self.value = torch.type(value) == 'number' and torch.Tensor{ value } or value
@@ -95,7 +95,7 @@ function Constant:updateOutput(input)
 end
 function Constant:updateGradInput(input) return self.gradInput:resizeAs(input):zero() end
 
--- The input, and a gradient that makes it sparse
+-- Passes on the input; the gradient has a penalty that makes it sparse
 local L1Penalty = torch.class('nn.L1Penalty', 'nn.Module')
 declared.construct(L1Penalty, 'L1Penalty')
 local function penalty(self, input)
@@ -112,7 +112,7 @@ function L1Penalty:updateGradInput(input, gradOutput)
    return self.gradInput
 end
 
--- The input, and the gradient times -lambda
+-- Passes on the input, and the gradient times -lambda
 local GradientReversal = torch.class('nn.GradientReversal', 'nn.Module')
 GradientReversal.__version = 2
 declared.construct(GradientReversal, 'GradientReversal')

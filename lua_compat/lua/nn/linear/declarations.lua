@@ -1,4 +1,4 @@
--- What is declared of the classes in nn/linear/init.lua; nn/declarations.lua says what the words mean.
+-- Declarations of the classes in nn/linear/init.lua; nn/declarations.lua explains the format.
 return {
    Linear = {
       help = 'A fully connected layer: a matrix times the input, plus a bias.',

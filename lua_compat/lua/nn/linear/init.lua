@@ -1,4 +1,4 @@
--- Products with a matrix of parameters.
+-- Layers that multiply by a matrix of parameters.
 require 'nn.linear.luajit.lookup'
 local kernel = require('torch.core.kernels').of_layers
 local declared = require 'nn.shared.declared'
@@ -29,7 +29,7 @@ function Linear:reset(stdv)
    return self
 end
 
--- Fills addBuffer with ones, one for each row.
+-- Fills addBuffer with ones, one for each row of the input.
 function Linear:updateAddBuffer(input)
    self.addBuffer = self.addBuffer or input.new()
    if self.addBuffer:nElement() ~= input:size(1) then self.addBuffer:resize(input:size(1)):fill(1) end
@@ -85,7 +85,7 @@ function Linear:__tostring__()
       self.bias == nil and ' without bias' or '')
 end
 
--- A vector for each index
+-- A learnt vector for each index
 local LookupTable = torch.class('nn.LookupTable', 'nn.Module')
 LookupTable.__version = 4
 
@@ -101,7 +101,7 @@ function LookupTable:__init(nIndex, nOutput, ...)
    self:reset()
 end
 
--- For training by accUpdateGradParameters alone: no gradients are kept.
+-- For training by accUpdateGradParameters only: no gradients are kept.
 function LookupTable:accUpdateOnly()
    self.gradWeight = nil
    return self
@@ -126,13 +126,13 @@ local function indices(self, input)
    return whole_numbers.beside(self.weight, input):contiguous():view(-1)
 end
 
--- The vectors of the input's indices with a norm of at most maxNorm
+-- Scales the vectors of the input's indices down to a norm of at most maxNorm
 function LookupTable:renorm(input)
    if self.maxNorm then kernel.lookup_renorm(self.weight, indices(self, input), norm(self)) end
 end
 
 function LookupTable:updateOutput(input)
-   self.shouldScaleGradByFreq = self.shouldScaleGradByFreq or false -- modules of old files have no such field
+   self.shouldScaleGradByFreq = self.shouldScaleGradByFreq or false -- missing in old files
    self.copiedInput = not input:isContiguous() or torch.type(input) ~= whole_numbers.type_beside(self.weight)
    self:renorm(input)
    local index = indices(self, input)
@@ -141,7 +141,7 @@ function LookupTable:updateOutput(input)
    return self.output
 end
 
--- Indices have no gradient: zeros of the input's type.
+-- Indices have no gradient: returns zeros of the input's type.
 function LookupTable:updateGradInput(input)
    if torch.type(self.gradInput) ~= torch.type(input) then self.gradInput = input.new() end
    if not self.gradInput:isSameSizeAs(input) then self.gradInput:resizeAs(input):zero() end
@@ -160,7 +160,7 @@ function LookupTable:clearState()
    return Module.clearState(self)
 end
 
--- Only some columns of the output, chosen by setPartition
+-- Computes only some columns of the output, chosen by setPartition
 local PartialLinear = torch.class('nn.PartialLinear', 'nn.Module')
 
 function PartialLinear:__init(inputsize, outputsize, bias)
@@ -229,7 +229,7 @@ function PartialLinear:__tostring__()
       self.bias == nil and ' without bias' or '')
 end
 
--- Each row of the weight as length and direction: g * v / |v|
+-- Each row of the weight as direction and length: g * v / |v|
 local WeightNorm = torch.class('nn.LinearWeightNorm', 'nn.Linear')
 
 local set_norm = declared.setter 'LinearWeightNorm'
@@ -290,7 +290,7 @@ function WeightNorm:updateOutput(input)
    return Linear.updateOutput(self, input)
 end
 
--- The gradient of the weight, gathered in gradV, becomes those of g and v.
+-- Converts the weight's gradient, accumulated in gradV, to the gradients of g and v.
 function WeightNorm:accGradParameters(input, gradOutput, scale)
    local gradWeight = self.gradWeight
    self.gradWeight = self.gradV

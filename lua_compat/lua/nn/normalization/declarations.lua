@@ -1,4 +1,4 @@
--- What is declared of the classes in nn/normalization/init.lua; nn/declarations.lua says what the words mean.
+-- Declarations of the classes in nn/normalization/init.lua; nn/declarations.lua explains the format.
 return {
    BatchNormalization = {
       help = 'Brings each feature to mean 0 and variance 1 over the batch, then scales and shifts it.',

@@ -1,4 +1,4 @@
--- What is declared of the classes in nn/pooling/init.lua; nn/declarations.lua says what the words mean.
+-- Declarations of the classes in nn/pooling/init.lua; nn/declarations.lua explains the format.
 -- Of windows of images
 local KERNEL, STRIDE = { 5, 'kernel size', 'kH kW' }, { 8, 'stride', 'dH dW' }
 local PAD = { 2, 'padW <= kW / 2 and padH <= kH / 2', 'pad should be smaller than half of kernel size, but got '

@@ -1,4 +1,4 @@
--- What is declared of the classes in nn/shape/init.lua; nn/declarations.lua says what the words mean.
+-- Declarations of the classes in nn/shape/init.lua; nn/declarations.lua explains the format.
 return {
    View = {
       help = 'The input in other sizes, without copying.',

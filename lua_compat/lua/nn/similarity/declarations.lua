@@ -1,4 +1,4 @@
--- What is declared of the classes in nn/similarity/init.lua; nn/declarations.lua says what the words mean.
+-- Declarations of the classes in nn/similarity/init.lua; nn/declarations.lua explains the format.
 return {
    Bilinear = {
       help = 'A bilinear form of two inputs, with learnt weights.',

@@ -1,4 +1,4 @@
--- What is declared of the classes in nn/sparse/init.lua; nn/declarations.lua says what the words mean.
+-- Declarations of the classes in nn/sparse/init.lua; nn/declarations.lua explains the format.
 return {
    SparseLinear = {
       help = 'A linear layer for inputs given as pairs of index and value.',

@@ -1,4 +1,4 @@
--- What is declared of the classes in nn/tables/init.lua; nn/declarations.lua says what the words mean.
+-- Declarations of the classes in nn/tables/init.lua; nn/declarations.lua explains the format.
 return {
    SplitTable = {
       help = 'Cuts a tensor along a dimension into a table of slices.',

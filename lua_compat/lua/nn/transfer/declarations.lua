@@ -1,4 +1,4 @@
--- What is declared of the classes in nn/transfer/init.lua; nn/declarations.lua says what the words mean.
+-- Declarations of the classes in nn/transfer/init.lua; nn/declarations.lua explains the format.
 return {
    Abs = {
       help = 'The absolute value of each element.',

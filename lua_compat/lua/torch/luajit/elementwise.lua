@@ -601,7 +601,7 @@ end
 function few.zero(r, n)
    local bytes = n * r.T.size
    if not r.T.here or not is_contiguous(r) or bytes > COPIED_AT_ONCE and not fits_for_now(n) then
-      return no 'many elements, or apart'
+      return no 'many non-contiguous elements'
    end
    ffi.fill(r.S.p + r.off, bytes)
    return true

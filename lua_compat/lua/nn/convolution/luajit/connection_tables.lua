@@ -1,5 +1,5 @@
--- Convolutions by a table of connections, of small images, computed here: as plain ones
--- (nn/convolution/luajit/products.lua) whose weights are zero where nothing is connected.
+-- Convolutions of small images with a connection table, in LuaJIT: as dense ones (nn/convolution/luajit/products.lua)
+-- whose weights are zero between unconnected planes.
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local blas = require 'torch.luajit.blas'
@@ -12,12 +12,12 @@ local luajit, no = ways.luajit, ways.no
 
 local bytes_at = rooms.bytes_at
 
-local MOST = 2 ^ 14 -- numbers of all weights, those that are zero, too
+local MOST = 2 ^ 14 -- weights, including the zeros
 
 local MOST_CONNECTIONS = 2 ^ 10
-local places = ffi.new('int32_t[?]', MOST_CONNECTIONS) -- of each connection: the weight that it is
+local places = ffi.new('int32_t[?]', MOST_CONNECTIONS) -- by connection: the index of its weight
 
--- The last input plane that is connected by a table in one piece; nil where that is for Python.
+-- The highest input plane in a contiguous connection table; nil if Python has to compute.
 local function most_connected(table)
    if table.nd ~= 2 or table[3] ~= 2 then return no 'a table that is not a list of pairs' end
    if not (gates.few(table[1], MOST_CONNECTIONS) and gates.typed(table.T, table) and gates.plain(table, table.T)) then
@@ -32,7 +32,7 @@ local function most_connected(table)
    return most
 end
 
--- Fills them, for so many planes; whether all are connected with one. transposed: inputs come first
+-- Fills `places` for these numbers of planes. Returns whether all planes exist. transposed: inputs come first.
 local function read(table, inputs, outputs, transposed)
    local get, p = table.T.get, table.S.p + table.off
    for k = 0, table[1] - 1 do
@@ -43,7 +43,7 @@ local function read(table, inputs, outputs, transposed)
    return true
 end
 
--- The weight of a plain convolution: zero.
+-- The weight of a dense convolution, filled with zeros.
 local function dense_weight(T, first, second, kh, kw)
    local dense = memory.temporary(T)
    memory.resize(dense, 4, { first, second, kh, kw })
@@ -51,8 +51,8 @@ local function dense_weight(T, first, second, kh, kw)
    return dense
 end
 
--- The weight of a plain convolution, and the routines; nil where it is for Python. multiplied: by the zeros between
--- planes that are not connected, so that it must be finite
+-- The weight of a dense convolution, and the routines; nil if Python has to compute. multiplied: whether the input is
+-- multiplied by the zeros between unconnected planes, so that it must be finite.
 local function densified(multiplied, x, weight, bias, table, full, is_filled)
    local T, outputs = weight.T, bias[1]
    if weight.nd ~= 3 or bias.nd ~= 1 or weight[1] ~= table[1] then return no 'parameters of other sizes' end

@@ -1,9 +1,9 @@
--- Convolutions of each plane of few elements by itself: of images and of sequences' features, and
--- sums over windows of these, which are convolutions with equal weights.
+-- Depthwise convolutions of few elements: of images and of sequences' features, and sums over windows of these, which
+-- are convolutions with equal weights.
 --
--- A plane is laid into a room with its border. The window that begins at element i has its others at fixed distances
--- from it, so a convolution is a sum of the room's elements, shifted, for all i in one loop; that windows lie steps
--- apart, or would reach over the border, shows when the results are picked.
+-- A plane is copied into a scratch buffer with its border. The elements of every window have fixed distances from its
+-- first element. So a convolution is a sum of shifted copies of the buffer, computed in one loop over all positions.
+-- Strides and positions that cross the border only matter when the results are picked.
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local ways = require 'torch.core.ways'
@@ -18,9 +18,9 @@ local floor, fill, room = math.floor, ffi.fill, numbers.room
 
 local MOST, MOST_ELEMENTS = 2 ^ 19, 2 ^ 16 -- multiplications, and elements of an input or a result
 
--- Completes the geometry of a layer, whose planes each have so many results: numbers of samples, planes and results of
--- each plane; height and width, of the borders, the windows and their steps; the steps from one to the next in the
--- input (of_), the output (to_), the weight (w_) and the bias (b_); sizes of the output.
+-- Completes the geometry of a layer with `results` outputs for each plane: the numbers of samples, planes and results;
+-- height and width of planes, borders (ph, pw), windows (kh, kw) and strides (dh, dw); the steps in the input (of_),
+-- the output (to_), the weight (w_) and the bias (b_); and the output's sizes.
 local FIELDS = [[samples, planes, results, height, width, kw, kh, dw, dh, pw, ph, of_plane, of_row, of_column,
    of_sample,
    rows, columns, wide, high, starts, to_result, to_row, to_column, to_plane, to_sample, sizes, w_plane, w_result,
@@ -30,12 +30,12 @@ local function complete(g)
    g.wide, g.high = g.width + 2 * g.pw, g.height + 2 * g.ph
    if g.high < g.kh or g.wide < g.kw then return no 'a window that is larger than the input' end
    g.rows, g.columns = floor((g.high - g.kh) / g.dh) + 1, floor((g.wide - g.kw) / g.dw) + 1
-   g.starts = (g.rows - 1) * g.dh * g.wide + (g.columns - 1) * g.dw + 1 -- from the first window's to the last's
+   g.starts = (g.rows - 1) * g.dh * g.wide + (g.columns - 1) * g.dw + 1 -- distance from first window to last, plus 1
    return gates.few(g.wide * g.high, MOST) and gates.within(g.samples * g.planes * g.results * g.kh * g.kw * g.starts,
       MOST, 'more than %d multiplications')
 end
 
--- That of a layer of images
+-- The geometry of a layer for images
 local of_images = geometry.of('planes, results, kw, kh, dw, dh, pw, ph', FIELDS, function(g, x)
    if not gates.planes(x, 2) then return false end
    local nd = x.nd
@@ -53,8 +53,8 @@ local of_images = geometry.of('planes, results, kw, kh, dw, dh, pw, ph', FIELDS,
    return g
 end)
 
--- That of a layer of sequences, whose features are the planes: features x frames, or frames x features. w_element: 1,
--- or 0 where a feature has one weight
+-- The geometry of a layer for sequences, whose features are the planes: features x frames or frames x features.
+-- w_element: 1, or 0 if a feature has a single weight.
 local of_sequences = geometry.of('planes, kw, dw, features_first, w_element', FIELDS, function(g, x)
    local nd, features, first = x.nd, g.planes, g.features_first
    if nd ~= 2 and nd ~= 3 then return no 'neither a batch nor one sample' end
@@ -71,7 +71,7 @@ local of_sequences = geometry.of('planes, kw, dw, features_first, w_element', FI
    return g
 end)
 
--- The elements of a plane from p + at on, in a room with a border of zeros.
+-- Copies a plane from p + at into a scratch buffer with a border of zeros.
 local function lay(t, p, at)
    local laid = room('laid', t.wide * t.high)
    fill(laid, 8 * t.wide * t.high)
@@ -82,7 +82,7 @@ local function lay(t, p, at)
    return laid
 end
 
--- The gradients of a plane's windows from g + at on, each where its window begins.
+-- Copies the gradients of a plane's windows from g + at, each to the position where its window begins.
 local function lay_gradients(t, g, at)
    local laid = room('laid_gradients', t.starts)
    fill(laid, 8 * t.starts)
@@ -93,11 +93,11 @@ local function lay_gradients(t, g, at)
    return laid
 end
 
--- a = a + w * b, of n
+-- a = a + w * b, for n numbers
 local function add(a, b, w, n)
    for k = 0, n - 1 do a[k] = a[k] + w * b[k] end
 end
--- Parameters as numbers; bias may be nil.
+-- The parameters as doubles; bias may be nil.
 local function parameters(x, weight, bias)
    if not gates.typed(x.T, weight, bias) then return nil end
    local w = numbers.of('weights', weight)
@@ -171,7 +171,7 @@ local function grad_input(t, gradient, x, grad_output, weight)
    return true
 end
 
--- p[at] becomes what it is and scale * number more.
+-- p[at] = p[at] + scale * number
 local function add_number(p, at, number, scale, get) p[at] = get(p, at) + scale * number end
 
 local function grad_parameters(t, grad_weight, grad_bias, x, grad_output, weight, scale)
@@ -218,7 +218,7 @@ local function grad_parameters(t, grad_weight, grad_bias, x, grad_output, weight
    return true
 end
 
--- Each layer's geometry, from its input, parameters and numbers; nil where that is for Python.
+-- The geometry of each layer, from its input, parameters and numbers; nil if Python has to compute.
 local geometries = {}
 
 function geometries.depthwise_convolution(x, weight, bias, ...)

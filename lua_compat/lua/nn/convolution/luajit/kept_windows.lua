@@ -1,5 +1,5 @@
--- The windows that a layer's last forward pass laid out, for the gradients of its weight, as Torch7 keeps them in
--- `finput`. Here they are used only where the layer's input still has the same bits: a copy of it is kept, too.
+-- Keeps the unfolded windows of a layer's last forward pass for the gradient of its weight, as Torch7 does in `finput`.
+-- They are used only if the layer's input still has the same bits, so a copy of it is kept, too.
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local new_rooms = require 'torch.core.scratch'
@@ -11,14 +11,14 @@ local kept = {}
 
 local MOST = 2 ^ 22 -- bytes of all windows of a layer
 
--- They live as long as the layer's weight does: with what stands for that outside Lua. (As values of weak keys they
--- would outlive the layer by a cycle of the collector.)
+-- They live as long as the layer's weight: the table of what represents the weight outside Lua refers to them. (As
+-- values of weak keys they would outlive the layer by one collection cycle.)
 local of_layer = setmetatable({}, { __mode = 'kv' })
 
 local function bytes_of_input(g) return g.images * g.planes * g.pixels * g.size end
 
--- Where the windows of a layer's input at x, of geometry g, are to be laid out: a record with a pointer `columns`; nil
--- for those that are not kept. They are taken as they are for the layer's gradients, afterwards.
+-- Where to write the windows of a layer's input at x, with geometry g: a record with a pointer `columns`; nil if they
+-- are not kept. They are then reused without copying.
 function kept.begin(layer, g, x)
    local bytes = g.images * g.length * g.windows * g.size
    if bytes > MOST then return nil end
@@ -36,20 +36,20 @@ function kept.begin(layer, g, x)
    return found
 end
 
--- The windows of a layer's input at x, if they are kept: a record with `columns`, in which is_filled is true.
+-- The kept windows of a layer's input at x: a record with `columns` whose is_filled is true; nil if there are none.
 function kept.find(layer, g, x)
    local found = of_layer[layer]
    if not found or found.geometry ~= g or C.th_memcmp(found.input, x, bytes_of_input(g)) ~= 0 then return nil end
    return found
 end
 
--- The layer that the next convolution is computed for.
+-- The layer whose convolution is computed next.
 local current
 
--- Says which that is: one that learns.
+-- Sets that layer, if it is training.
 function kept.announce(layer) current = layer.train ~= false and layer or nil end
 
--- Gives it, once.
+-- Returns it once.
 function kept.take()
    local layer = current
    current = nil

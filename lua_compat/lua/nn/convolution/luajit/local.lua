@@ -1,6 +1,5 @@
--- Convolutions with weights of its own at each place of few elements: a window's elements lie at
--- fixed distances from its first in the images with their border, and each place and output has a row of weights for
--- them.
+-- Locally connected convolutions of few elements, with separate weights at each position. The elements of a window have
+-- fixed distances from its first, in images with their border; each position and output has a row of weights for them.
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local ways = require 'torch.core.ways'
@@ -14,7 +13,7 @@ local floor, fill, room = math.floor, ffi.fill, numbers.room
 
 local MOST = 2 ^ 17 -- multiplications
 
--- The geometry of a layer with so many weights.
+-- The geometry of a layer with this number of weights.
 local geometry_of = geometry.of('kw, kh, dw, dh, pw, ph, weights', [[samples, inputs, height, width, high, wide, rows,
    columns, places, elements, outputs, sizes, distances]], function(g, x)
    if not (gates.planes(x, 2) and gates.whole(1, g.kw, g.kh, g.dw, g.dh) and gates.whole(0, g.pw, g.ph)) then
@@ -45,7 +44,7 @@ local geometry_of = geometry.of('kw, kh, dw, dh, pw, ph, weights', [[samples, in
    return g
 end)
 
--- The geometry where the parameters, or their gradients, fit it.
+-- The geometry, if the parameters or their gradients fit it.
 local function fitting(x, weight, bias, ...)
    if not (gates.typed(x.T, x, weight, bias) and gates.plain(weight, x.T) and gates.plain(bias, x.T)) then
       return nil
@@ -56,7 +55,7 @@ local function fitting(x, weight, bias, ...)
    return g
 end
 
--- A sample's planes between p and a room with a border of zeros: into it, or from it.
+-- Copies a sample's planes from p into a scratch buffer with a border of zeros, or back.
 local function lay(g, p, sample)
    local laid, n = room('laid', g.inputs * g.high * g.wide), g.inputs * g.high * g.wide
    fill(laid, 8 * n)
@@ -77,7 +76,7 @@ local function pick(g, laid, r, sample)
    end
 end
 
--- Where the window of a place begins.
+-- The offset of the window at a position.
 local function first_of(g, place)
    local row = floor(place / g.columns)
    return row * g.dh * g.wide + (place - row * g.columns) * g.dw

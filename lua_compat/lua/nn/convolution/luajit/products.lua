@@ -1,5 +1,6 @@
--- Convolutions of small images and volumes, plain and transposed: windows as rows (nn/convolution/luajit/windows.lua)
--- and the BLAS. A transposed one makes of results the images that a plain one would see.
+-- Convolutions of small images and volumes, plain and transposed, by unfolding windows into rows
+-- (nn/convolution/luajit/windows.lua) and BLAS. A transposed convolution computes from outputs the images that a plain
+-- one would read.
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local blas = require 'torch.luajit.blas'
@@ -14,8 +15,8 @@ local luajit, no = ways.luajit, ways.no
 local count, floor = memory.count, math.floor
 local room, bytes_at, in_one_piece = rooms.room, rooms.bytes_at, rooms.in_one_piece
 
--- Up to so many multiplications, and bytes of an image and of its windows, Python's way to the engine's kernels costs
--- more. Of floats whose planes come in blocks of 16, oneDNN convolves faster than by products of matrices.
+-- Above this many multiplications, or bytes of an image and of its windows, calling the engine's kernels through Python
+-- is cheaper. For floats whose planes come in blocks of 16, oneDNN convolves faster than matrix products do.
 local MOST_WORK, MOST_WORK_OF_BLOCKS, MOST_BYTES = 2 ^ 26, 2 ^ 23, 2 ^ 22
 
 local function windows_along(size, span, step, border, dilation)
@@ -23,8 +24,8 @@ local function windows_along(size, span, step, border, dilation)
 end
 local function grown(size, span, step, border, more) return (size - 1) * step - 2 * border + span + more end
 
--- The geometry of a layer's input x: the image of a plain convolution, the result of a transposed one. `others` are the
--- planes that it is computed to; at, ah and aw what is added at the end of a transposed one's images.
+-- The geometry of a layer's input x: the image of a plain convolution, or the output of a transposed one. `others`: the
+-- number of planes of the result; at, ah, aw: what is added at the end of a transposed convolution's images.
 local function completing(axes, is_transposed)
    return function(g, x)
       if not gates.planes(x, axes) then return false end
@@ -55,7 +56,7 @@ local function completing(axes, is_transposed)
       end
       g.routine = gates.routine(T)
       if not g.routine or not windows.complete(g) then return false end
-      -- With what lies between rows of windows, and in borders.
+      -- Including the gaps between rows of windows, and borders.
       local numbers = g.length * g.run
       local in_blocks = T.size == 4 and g.planes % 16 == 0 and g.outputs % 16 == 0 and g.taps > 1
       return gates.within(g.images * g.outputs * numbers, in_blocks and MOST_WORK_OF_BLOCKS or MOST_WORK,
@@ -73,15 +74,15 @@ local plain_volumes = geometry.of(IMAGE .. ', kt, dt, pt, lt', FIELDS, completin
 local transposed_images = geometry.of(TRANSPOSED, FIELDS, completing(2, true))
 local transposed_volumes = geometry.of(TRANSPOSED .. ', kt, dt, pt, at', FIELDS, completing(3, true))
 
--- Whether a weight, or its gradient, is that of geometry g.
+-- Whether a weight, or its gradient, fits geometry g.
 local function has_weight(g, weight)
    local first, second = g.outputs, g.planes
    return gates.plain(weight, g.T) and (weight[1] == first and count(weight) == first * second * g.taps
       and (not g.is_transposed or weight[3] == second) or no 'a weight of other sizes')
 end
 
--- The windows of n images of x after `first`, as rows. place: where those of all images lie
--- (nn/convolution/luajit/kept_windows.lua), if not in a room that others use, too.
+-- The windows of n images of x, after the first `first`, as rows. place: where the windows of all images are kept
+-- (nn/convolution/luajit/kept_windows.lua); nil: in a shared scratch buffer.
 local function unfold(g, x, first, n, place)
    local size = g.size
    local columns = place and place.columns + first * g.length * g.windows * size
@@ -91,7 +92,7 @@ local function unfold(g, x, first, n, place)
    return columns
 end
 
--- Calls f(g, first, n) with all images, n after `first` at a time, of which each has so many numbers in a row.
+-- Calls f(g, first, n) for all images, n after `first` at a time; each image has `numbers` numbers in a row.
 local function in_turn(f, g, numbers, ...)
    local images, n = g.images, windows.at_once(numbers)
    for first = 0, images - 1, n do f(g, first, first + n <= images and n or images - first, ...) end
@@ -107,7 +108,8 @@ local function forward_some(g, first, n, out, x, weight, bias, place)
    if n > 1 then windows.part(g, result, target, outputs, n) end
 end
 
--- Pointers: the results of all images x at `out`; bias: nil for none. layer: for which the windows are kept, or nil
+-- Computes at `out` the results of all images x. All are pointers; bias may be nil. layer: whose windows are kept, or
+-- nil.
 local function forward(g, out, x, weight, bias, layer)
    local size, length, pixels, outputs, routine = g.size, g.length, g.windows, g.outputs, g.routine
    if g.covers then
@@ -136,7 +138,7 @@ local function backward_some(g, first, n, image, gradient, weight, start)
    windows.fold(g, g.routine, columns, image + first * g.planes * g.pixels * size, n, start)
 end
 
--- The images that such results' gradients go to, plus in each plane its number of `start`, if given.
+-- Computes the images' gradients from the results' gradients. start: nil, or a number to add in each plane.
 local function backward(g, image, gradient, weight, start)
    local size, length, pixels, outputs, routine = g.size, g.length, g.windows, g.outputs, g.routine
    local beta = start and 1 or 0
@@ -162,7 +164,8 @@ local function accumulate_some(g, first, n, grad_weight, x, gradient, scale, pla
    g.routine.multiply_transposed(grad_weight, 1, scale, mixed, columns, outputs, row, length)
 end
 
--- Adds scale times the weight's gradient, of images x and results' gradients. layer: whose windows may be kept, or nil
+-- Adds scale times the gradient of the weight, from images x and results' gradients. layer: whose windows may be kept,
+-- or nil.
 local function accumulate(g, grad_weight, x, gradient, scale, layer)
    local size, length, pixels, outputs = g.size, g.length, g.windows, g.outputs
    if g.covers then
@@ -178,7 +181,7 @@ local function accumulate(g, grad_weight, x, gradient, scale, layer)
    end
 end
 
--- Adds scale times the sums of the planes of images to a bias's gradient.
+-- Adds scale times the sums over each plane to a bias's gradient.
 local function accumulate_bias(g, grad_bias, gradient, scale, planes, pixels)
    local of_ones = rooms.ones(g.T, pixels)
    for i = 0, g.images - 1 do
@@ -186,19 +189,19 @@ local function accumulate_bias(g, grad_bias, gradient, scale, planes, pixels)
    end
 end
 
--- What lies between rows of windows must not reach a sum: zero times infinity would.
+-- The gaps between rows of windows are zeros in the products, which must not become NaN.
 local function is_harmless(g, weight)
    return g.gapless or blas.all_finite(g.routine, g.T, count(weight), bytes_at(weight))
       or no 'a weight that is not finite'
 end
 
--- Results or images, whichever: their sizes are those of x with the others for their planes.
+-- The sizes of the results, or of the images, as arguments of gates.begun.
 local function sizes_of(g, of_results)
    if of_results then return g.rows, g.columns, g.outputs, g.axes == 3 and g.frames or nil end
    return g.height, g.width, g.planes, g.axes == 3 and g.time or nil
 end
 
--- Gives `out` the results of images x, or the images that are made of results x.
+-- Computes into `out` the results of images x, or (a transposed convolution) the images from results x.
 local function compute(g, to_results, out, x, weight, bias, layer)
    if not to_results and not is_harmless(g, weight) or not gates.begun(out, x, sizes_of(g, to_results)) then
       return false
@@ -208,7 +211,7 @@ local function compute(g, to_results, out, x, weight, bias, layer)
    return true
 end
 
--- The phases of a layer of geometry g, or nil. layer: of nn/convolution/luajit/kept_windows.lua, or nil
+-- The phases of a layer with geometry g, which may be nil. layer: for nn/convolution/luajit/kept_windows.lua, or nil.
 local function output(g, out, x, weight, bias, layer)
    if not g then return false end
    x = in_one_piece(x)
@@ -243,7 +246,7 @@ end
 
 local function may_be_weight(weight, x) return gates.typed(weight.T, weight, x) and gates.plain(weight, weight.T) end
 
--- The geometry of a plain layer of images
+-- The geometry of a plain convolution of images
 local function of_images(x, weight, kw, kh, dw, dh, pw, ph)
    return may_be_weight(weight, x) and plain_images(x, kw, kh, dw, dh, pw, ph, 1, 1, weight.T, weight[1])
 end
@@ -258,8 +261,8 @@ function luajit.spatial_convolution_grad_weight(grad_weight, grad_bias, x, grad_
       scale, kept.take())
 end
 
--- The geometry of a layer of images or volumes with such a weight, from its steps and borders, and what else there may
--- be: its dilation, or what a transposed one adds at the end, as time, height and width.
+-- The geometry of a layer of images or volumes with this weight, from its strides, its borders and, as time, height and
+-- width, its dilation or what a transposed convolution adds at the end.
 local function of_layer(x, weight, kind, ...)
    local T, is_transposed = weight.T, kind == 'transposed'
    if not may_be_weight(weight, x) then return false end

@@ -8,8 +8,8 @@ local window_sums = require 'nn.shared.luajit.window_sums'
 local luajit, no = ways.luajit, ways.no
 local first_element, in_one_piece = memory.first_element, rooms.in_one_piece
 
--- a, b: weights and biases, or their gradients. What is summed up for an element is rounded to the type at each step,
--- as Torch7's; for a parameter, of many elements, it is not: each step would wait for the rounding.
+-- a, b: weights and biases, or their gradients. The sum for an element is rounded to the type after each step, as in
+-- Torch7. The sum for a parameter, over many elements, is not: each step would wait for the rounding.
 local forward = window_sums.sums [[
    $each($1){p[k + @]} = $each($1){get(b, channels[k + @]) + to_type(get(a, channels[k + @]) * s@)}
 ]]
@@ -21,13 +21,13 @@ local accumulate = window_sums.loop{ first = 'x, y = 0, 0',
 
 local of_images = window_sums.geometry_of('kw, kh, dw, dh', window_sums.complete)
 
--- Whether a parameter, or its gradient, has a number for each plane; in files of old versions it has three dimensions,
--- of which the first elements count.
+-- Whether a parameter, or its gradient, has one number for each plane. In files of old versions it has three
+-- dimensions, of which only the first elements are used.
 local function is_by_plane(t, T, g)
    return gates.plain(t, T) and (t[1] == g.planes or no 'parameters that are not one for each plane')
 end
 
--- The geometry, where the parameters fit it.
+-- The geometry, if the parameters fit it.
 local function geometry_for(x, weight, bias, kw, kh, dw, dh)
    local g = gates.typed(x.T, x, weight, bias) and of_images(x, kw, kh, dw, dh)
    return g and is_by_plane(weight, x.T, g) and is_by_plane(bias, x.T, g) and g

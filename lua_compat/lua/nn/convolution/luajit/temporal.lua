@@ -1,5 +1,5 @@
--- Convolutions of short sequences, (batch x) frames x features. A window of frames lies in one piece: windows are
--- copied as rows, and all of them are one product.
+-- Convolutions of short sequences, (batch x) frames x features. A window of frames is contiguous: windows are copied as
+-- rows, and all are computed by one product.
 local ffi = require 'ffi'
 local blas = require 'torch.luajit.blas'
 local ways = require 'torch.core.ways'
@@ -12,9 +12,9 @@ local copy, fill = ffi.copy, ffi.fill
 local sizes, windows_of = sequences_of.sizes, sequences_of.windows
 local room, bytes_at = rooms.room, rooms.bytes_at
 
-local MOST_NUMBERS = 2 ^ 18 -- of all windows
+local MOST_NUMBERS = 2 ^ 18 -- in all windows
 
--- The windows of x for a convolution by `weight`, which fits; and the routines.
+-- The windows of x for a convolution by `weight`, which must fit, and the routines.
 local function prepare(x, weight, span, step)
    local T = weight.T
    if not gates.typed(T, x) or not gates.plain(weight, T) then return nil end
@@ -30,12 +30,12 @@ local function prepare(x, weight, span, step)
    if routine then return windows, routine end
 end
 
--- Whether the windows lie in sequences of so many frames as rows one after the other.
+-- Whether the windows are consecutive rows of sequences with this number of frames.
 local function are_rows(windows, span, step, frames)
    return windows * span == frames and (windows == 1 or span == step)
 end
 
--- The windows of x as rows: they may be x itself.
+-- The windows of x as rows, which may be x itself.
 local function rows_of(x, windows, span, step)
    local T, p = x.T, bytes_at(x)
    local sequences, frames, features = sizes(x)

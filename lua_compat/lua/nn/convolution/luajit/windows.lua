@@ -1,12 +1,12 @@
--- The windows of a convolution over images or volumes in memory, as rows for the BLAS.
+-- Unfolds the windows of a convolution over images or volumes into rows for BLAS.
 --
--- An image is planes x height x width; of a volume, its planes are time x height x width, and all is the same along
--- time. With its border it is laid out in phases first: with steps of 2, the even and the odd rows, and of each the
--- even and the odd columns, are small planes of their own. Then the pixels that one element of the kernel meets are
--- neighbours, from window to window, in one of these planes, but for some at the end of each row: one block of bytes to
--- add, for gradients of images, where a loop over windows would take each row by itself. What lies between the rows of
--- windows is there in these products, too, where it is zero; elsewhere rows of windows are copied one by one, so that
--- products have nothing to do for it.
+-- An image is planes x height x width; the planes of a volume are time x height x width, and everything below applies
+-- to time, too. An image with its border is first split into phases: with stride 2, the even and odd rows, and of each
+-- the even and odd columns, become small planes of their own. In such a plane the pixels that one kernel element meets
+-- in successive windows are neighbours, except at the end of each row. For gradients of images, that is one block of
+-- bytes to add, where a loop over windows would handle each row separately. There, products include the gaps between
+-- rows of windows, which are zero. Elsewhere rows of windows are copied one by one, so that products do no work for
+-- gaps.
 local ffi = require 'ffi'
 local blas = require 'torch.luajit.blas'
 local templates = require 'torch.core.templates'
@@ -20,10 +20,10 @@ local windows = {}
 
 local MOST_TAPS = 1024
 
--- How many phases are in use along one axis.
+-- The number of phases in use along one axis.
 local function phases_of(span, step, dilation) return (dilation > 1 or span > step) and step or span end
 
--- Bytes from the start of a plane to the pixel that each element of the kernel meets first. phase: elements of one
+-- The byte offset, within a plane, of the first pixel that each kernel element meets. phase: elements of a phase
 local function taps_of(g, phase)
    local taps, c, i, j = ffi.new('int32_t[?]', g.taps), 0, 0, 0
    for k = 0, g.taps - 1 do
@@ -37,8 +37,8 @@ local function taps_of(g, phase)
    return taps
 end
 
--- Where each row of a plane goes (its first pixel, with steps of 1 from column to column), or each pixel: elements from
--- the start of a laid-out plane, -1 for what no window sees; and how many there are.
+-- Where each row of a plane goes (its first pixel, for column stride 1), or each pixel: its offset in elements in a
+-- laid-out plane, -1 if no window reads it. Also returns the number of entries.
 local function layout_of(g, phase)
    local width, dt, dh, dw = g.dw == 1 and 1 or g.width, g.dt, g.dh, g.dw
    local units, x, y, z = g.time * g.height * width, 0, 0, 0
@@ -92,7 +92,7 @@ function windows.complete(g)
    return g
 end
 
--- Adds what moves elements: once it is known that there are not too many.
+-- Adds the tables for moving elements, once it is known that they are not too large.
 function windows.lay_out(g)
    g.tap_bytes, g.bytes = taps_of(g, g.phase), 32 * g.taps * g.frames * g.rows
    if not g.in_place then
@@ -102,8 +102,8 @@ function windows.lay_out(g)
    return g
 end
 
--- Where the rows of windows of each element of the kernel are in a laid-out plane, and where they go for n images
--- (froms, tos, `units` of them, `row` bytes each): kept.
+-- Where the rows of windows of each kernel element are in a laid-out plane (froms), and where they go for n images
+-- (tos): `units` entries of `row` bytes each, which are kept.
 local function rows_for(g, n)
    local t = g.of_images[n]
    if t then return t end
@@ -127,14 +127,14 @@ local function rows_for(g, n)
    return t
 end
 
--- Two functions of a text that moves numbers between two places, there and back, by what stands for $move in each.
+-- Compiles a text that moves numbers between two places into two functions, one for each direction: $move is the copy.
 local function both_ways(text, there, back)
    return templates.compile('nn.convolution.luajit.windows', text, { move = there }),
       templates.compile('nn.convolution.luajit.windows', text, { move = back })
 end
 
--- n planes between `image`, as they lie, and `phases`, laid out. LuaJIT enters a loop anew each time: all planes are
--- one loop. (Pointers that a loop changes are objects: offsets are not.)
+-- Moves n planes between `image`, in its own order, and `phases`. All planes are one loop, because LuaJIT enters a loop
+-- anew each time. (Offsets are used, because pointers that change in a loop are allocated.)
 local rows_inward, rows_outward = both_ways([[
    return function(g, phases, image, n)
       local units, places, plane, bytes, size = g.units, g.places, g.plane * g.size, g.width * g.size, g.size
@@ -149,7 +149,7 @@ local rows_inward, rows_outward = both_ways([[
 ]], 'copy(phases + (base + place * size), image + at, bytes)',
    'copy(image + at, phases + (base + place * size), bytes)')
 
--- The same of pixels, as whole numbers of their size (LuaJIT takes some NaNs for something else).
+-- The same for pixels, as whole numbers of their size (LuaJIT mistakes some NaNs for other values).
 local PIXELS = [[
    return function(g, phases, image, n)
       local units, places, plane = g.units, g.places, g.plane
@@ -162,7 +162,7 @@ local PIXELS = [[
       end
    end
 ]]
--- rows of n numbers at p: each its number of `start`, of which there are `several` in turn.
+-- Fills `rows` rows of n numbers at p with one number of `start` each, cycling through its `several` numbers.
 local FILL = [[
    return function(p, start, rows, n, several)
       local k, left = 0, n
@@ -177,7 +177,7 @@ local FILL = [[
    end
 ]]
 local inward, outward, filling, pointers = {}, {}, {}, { [4] = ffi.typeof('int32_t *'), [8] = ffi.typeof('int64_t *') }
-local function make(size) -- traces of their own for each size
+local function make(size) -- separate traces for each size
    if inward[size] then return end
    inward[size], outward[size] = both_ways(PIXELS, 'phases[base + place] = image[i]', 'image[i] = phases[base + place]')
    filling[size] = templates.compile('nn.convolution.luajit.windows', FILL, {})
@@ -186,7 +186,7 @@ templates.on_first_use(function()
    for size in pairs(pointers) do make(size) end
 end)
 
--- The n images at p, those pixels that are in use, to their phases (is_inward), or back.
+-- Moves the pixels in use of n images at p to their phases (is_inward), or back.
 local function move(g, phases, p, n, is_inward)
    if g.dw == 1 then return (is_inward and rows_inward or rows_outward)(g, phases, p, n * g.planes) end
    make(g.size)
@@ -194,7 +194,7 @@ local function move(g, phases, p, n, is_inward)
    return (is_inward and inward or outward)[g.size](g, cast(pointer, phases), cast(pointer, p), n * g.planes)
 end
 
--- n images at p, laid out: where they lie.
+-- Lays out n images at p. Returns a pointer to the result.
 local function laid_out(g, p, n)
    if g.in_place then return p end
    local bytes = n * g.image * g.size
@@ -222,15 +222,15 @@ local copying_of = lengths.of([[
    end
 ]], 'nn.convolution.luajit.windows')
 
--- What the windows of n images at p see: g.length rows of n * g.windows numbers at `columns`, those of one image after
--- those of another.
+-- Unfolds the windows of n images at p: g.length rows of n * g.windows numbers at `columns`; in each row, one image's
+-- windows follow another's.
 function windows.unfold(g, p, n, columns)
    local phases, t = laid_out(g, p, n), rows_for(g, n)
    copying_of(t.row)(columns, phases, n, g, t, t.row)
 end
 
--- The sums of such rows in each pixel: the n images at p become them, plus in each plane its number of `start`, if
--- given.
+-- The inverse, summing: each pixel of the n images at p becomes the sum of the numbers that were unfolded from it, plus
+-- its plane's number of `start`, if given.
 function windows.fold(g, routine, columns, p, n, start)
    local size, run, count, plane, taps = g.size, g.run, g.taps, g.plane * g.size, g.tap_bytes
    local bytes, row = run * size, n * run * size
@@ -252,9 +252,10 @@ function windows.fold(g, routine, columns, p, n, start)
    if not g.in_place then move(g, phases, p, n, false) end
 end
 
-local MOST_FILLED = 64 -- numbers of a row; more are copied, twice as many each time
+local MOST_FILLED = 64 -- numbers of a row; longer rows are copied, doubling each time
 
--- count rows of n numbers at p: each its number of `start`, of which there are `several` in turn, or zero.
+-- Fills `count` rows of n numbers at p with one number of `start` each, cycling through its `several` numbers, or with
+-- zero.
 function windows.begin(g, p, count, n, start, several)
    local size = g.size
    if not start then return fill(p, count * n * size) end
@@ -274,14 +275,14 @@ function windows.begin(g, p, count, n, start, several)
    end
 end
 
--- Rows of windows, which lie one after the other in results, to `spread`, where they begin `wide` bytes apart, with a
--- gap between frames; those of a plane `of_plane` bytes after those of the plane before. All planes are one loop.
+-- Copies contiguous rows of windows to `spread`, where rows are `wide` bytes apart, with a gap between frames, and
+-- planes `of_plane` bytes. All planes are one loop.
 local spread_rows = templates.compile('nn.convolution.luajit.windows', [[
    return function(g, spread, results, planes, of_plane)
       local row, wide, frames, rows = g.columns * g.size, g.wide * g.size, g.frames, g.rows
       local gap_of_frame = (g.high - rows) * wide
       if g.gapless then row, wide, frames, rows, gap_of_frame = g.run * g.size, g.run * g.size, 1, 1, 0 end
-      local behind = of_plane - frames * (rows * wide + gap_of_frame) -- to the next plane
+      local behind = of_plane - frames * (rows * wide + gap_of_frame) -- gap before the next plane
       local r, f, to, from = 0, 0, 0, 0
       for _ = 1, planes * frames * rows do
          copy(spread + to, results + from, row)
@@ -294,8 +295,8 @@ local spread_rows = templates.compile('nn.convolution.luajit.windows', [[
    end
 ]], {})
 
--- n images of results at p, each `planes` x frames x rows x columns, as g.run numbers for each plane, zero between the
--- rows; those of one image after those of another.
+-- Spreads n images of results at p, each `planes` x frames x rows x columns, to g.run numbers for each plane, with
+-- zeros in the gaps between rows; in each plane, one image follows another.
 function windows.spread(g, p, planes, n)
    if n == 1 and g.gapless then return p end
    local bytes = g.run * g.size
@@ -307,8 +308,8 @@ function windows.spread(g, p, planes, n)
    return spread
 end
 
--- The g.windows results of each plane of n images, `planes` each, at `results`, to those of the same plane of the next
--- image, at `mixed`, and back.
+-- Moves the g.windows results of each plane of n images from `results` to `mixed`, where the images of a plane follow
+-- one another; and back.
 local mix, part = both_ways([[
    return function(mixed, results, planes, n, bytes)
       local i, c, at = 0, 0, 0
@@ -320,7 +321,7 @@ local mix, part = both_ways([[
    end
 ]], 'copy(mixed + (c * n + i) * bytes, results + at, bytes)', 'copy(results + at, mixed + (c * n + i) * bytes, bytes)')
 
--- n images of results at p, so that those of a plane are one row: where they lie.
+-- Rearranges n images of results at p so that the results of a plane form one row. Returns a pointer to them.
 function windows.mixed(g, p, planes, n)
    if n == 1 then return p end
    local bytes = g.windows * g.size
@@ -329,12 +330,12 @@ function windows.mixed(g, p, planes, n)
    return mixed
 end
 
--- The other way round: n images of results at p from such rows.
+-- The inverse: moves such rows to n images of results at p.
 function windows.part(g, mixed, p, planes, n) part(mixed, p, planes, n, g.windows * g.size) end
 
-local LEAST = 256 -- numbers of a row: products of fewer are slow
+local LEAST = 256 -- numbers in a row: products with shorter rows are slow
 
--- How many images to take at once, of which each has so many numbers in a row.
+-- How many images to process at once, if each has `numbers` numbers in a row.
 function windows.at_once(numbers) return (max(1, floor(LEAST / numbers))) end
 
 return windows

@@ -1,4 +1,4 @@
--- Losses of the cosines of pairs of rows.
+-- Losses on the cosines of pairs of rows.
 local count = require('torch.core.memory').count
 local ways = require 'torch.core.ways'
 local numbers = require 'nn.shared.luajit.as_doubles'
@@ -10,7 +10,7 @@ local both, rows_and_columns = pairs_of_rows.both, pairs_of_rows.rows_and_column
 local may_write, write_both = pairs_of_rows.may_write, pairs_of_rows.write_both
 local cosine, cosine_slope = pairs_of_rows.cosine, pairs_of_rows.cosine_slope
 
--- A pair's loss: 1 - the cosine where y is 1, else what it exceeds margin by, at least 0 (of a NaN, too)
+-- A pair's loss: 1 - cosine if y is 1, else the excess of the cosine over margin, at least 0 (also for NaN)
 local function embedding_loss(of_pair, y, margin)
    if y == 1 then return 1 - of_pair end
    local over = of_pair - margin
@@ -39,7 +39,7 @@ function luajit.cosine_embedding_gradients(grad_a, grad_b, a, b, y, margin, aver
    local each = average and 1 / rows or 1
    for i = 0, rows - 1 do
       local at, g = i * columns, sign[i] == 1 and -each or each
-      if embedding_loss(cosine(p, q, at, columns), sign[i], margin) <= 0 then -- no loss, no slope
+      if embedding_loss(cosine(p, q, at, columns), sign[i], margin) <= 0 then -- no loss: the gradient is 0
          for k = at, at + columns - 1 do p[k], q[k] = 0, 0 end
       else
          cosine_slope(p, q, at, columns, g)

@@ -1,4 +1,4 @@
--- Losses that compare elements one by one.
+-- Losses that compare input and target element by element.
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
@@ -11,7 +11,7 @@ local logistic = require 'nn.criterions.luajit.logistic'
 local luajit, no = ways.luajit, ways.no
 local count, is_contiguous = memory.count, memory.is_contiguous
 
-local MOST = 8 -- times few.LIMIT elements: several operators of PyTorch stand against one loop
+local MOST = 8 -- times few.LIMIT elements: one loop replaces several operators of PyTorch
 
 local add_up = {
    mse = few.reduction('local z = $x - $y result = result + z * z'),
@@ -19,7 +19,7 @@ local add_up = {
    smooth_l1 = few.reduction('local z = abs($x - $y) local y = min(z, 1) result = result + y * (z - y / 2)'),
    kl_divergence = few.reduction('local y = $y if y > 0 then result = result + y * (log(y) - $x) end'),
 }
-local differentiate = { -- v: what each element counts
+local differentiate = { -- v: the weight of each element
    mse = few.pointwise('2 * v * ($x - $y)', false, MOST),
    absolute = few.pointwise('$x >= $y and v or -v', false, MOST, 'v * (1 - 2 * $gate($y - $x))'),
    smooth_l1 = few.pointwise('$x - $y < -1 and -v or $x - $y > 1 and v or v * ($x - $y)', false, MOST,
@@ -27,11 +27,10 @@ local differentiate = { -- v: what each element counts
    kl_divergence = few.pointwise('$y > 0 and v * -$y or 0', false, MOST, 'v * -max($y, 0) + 0'),
 }
 
--- Sum of the squared differences of n doubles, in parts that the processor's cache holds: PyTorch would make two
--- tensors of as many.
--- The rows of the target may lie apart. Nil where that is for Python.
+-- The sum of squared differences of many doubles, in parts that fit the processor's cache: PyTorch would create two
+-- tensors of that size. Rows of the target need not be adjacent. nil if Python has to compute.
 local PART = 4096 -- elements
-local differences -- room for a part of them
+local differences -- buffer for one part
 
 local function part_of_distance(routine, T, q, n)
    blas.add(routine, n, q, differences, -1)

@@ -1,4 +1,4 @@
--- Functions and losses of few elements that are made of log(1 + exp(x)) and its slope.
+-- Functions and losses of few elements based on log(1 + exp(x)) and its derivative.
 local memory = require 'torch.core.memory'
 local ways = require 'torch.core.ways'
 local gates = require 'nn.shared.luajit.gates'
@@ -8,11 +8,11 @@ local luajit, no = ways.luajit, ways.no
 local count, same_size, max, min = memory.count, memory.same_size, math.max, math.min
 local of, soften, squash, sum, write = numbers.of, numbers.soften, numbers.squash, numbers.sum, numbers.write
 
-local LINEAR = 20 -- from there on log(1 + exp(x)) counts as x
+local LINEAR = 20 -- from here on, log(1 + exp(x)) is taken as x
 
 local logistic = { forward = {}, backward = {} }
 
--- Two tensors of one type, of as many elements, as numbers.
+-- Two tensors of one type and number of elements, as doubles.
 local function both(x, y)
    if count(x) ~= count(y) then return no 'tensors of different sizes' end
    if not gates.typed(x.T, y) then return nil end
@@ -26,8 +26,8 @@ local function scale(p, n, factor)
    end
 end
 
--- Multiplies the n numbers at p, a value for each element of x, by weights: nil, or one for each element or for each of
--- the last dimension. Gives whether it could.
+-- Multiplies the n numbers at p, one for each element of x, by weights: nil, one for each element, or one for each
+-- index of the last dimension. Returns whether it could.
 function logistic.weigh(p, n, x, weights)
    if not weights then return true end
    local columns = x[2 * x.nd - 1]
@@ -46,7 +46,7 @@ end
 
 local weigh = logistic.weigh
 
--- Transfer functions, as nn/transfer/luajit/elementwise.lua calls them: r has x's sizes.
+-- Transfer functions, called by nn/transfer/luajit/elementwise.lua: r has x's sizes.
 function logistic.forward.soft_plus(r, x, _, beta, n, threshold)
    local z = gates.plain(r, r.T) and of('first', x)
    if not z then return false end
@@ -60,7 +60,7 @@ function logistic.forward.log_sigmoid(r, x, _, _, n)
    scale(z, n, -1)
    soften(z, n, LINEAR)
    for k = 0, n - 1 do
-      if z[k] == math.huge then z[k] = 0 / 0 end -- Torch7 subtracts infinity from itself there
+      if z[k] == math.huge then z[k] = 0 / 0 end -- Torch7 computes infinity - infinity
    end
    return write(r, z, -1)
 end
@@ -80,7 +80,7 @@ function logistic.backward.soft_plus(r, x, gradient, beta, n, threshold)
    return write(r, z, 1)
 end
 
--- z = -x * y; nil where exp(z) may be infinite, for which there is Python
+-- z = -x * y; nil if exp(z) may overflow, which is left to Python
 local FAR = 88 -- in single precision
 local function disagreements(x, y)
    local z, w = both(x, y)
@@ -114,7 +114,7 @@ function logistic.soft_margin_gradient(r, x, y, average)
    return gates.resized_as(r, x) and write(r, z, average and -1 / n or -1)
 end
 
--- The loss of log(1 + exp(x)) - x * y
+-- The loss log(1 + exp(x)) - x * y
 function logistic.multi_label_soft_margin(x, y, weights, average)
    local z, w = both(x, y)
    if not w then return false end
@@ -126,7 +126,7 @@ function logistic.multi_label_soft_margin(x, y, weights, average)
    local loss = sum(z, n)
    return true, average and loss / n or loss
 end
--- Of probabilities; others are an error, and Python's.
+-- Losses on probabilities; for other numbers Python raises the error.
 local EPSILON = 1e-12 -- keeps the logarithms finite
 function luajit.binary_cross_entropy(x, y, weights, average)
    local z, w = both(x, y)

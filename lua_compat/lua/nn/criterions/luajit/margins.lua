@@ -9,7 +9,7 @@ local logistic = require 'nn.criterions.luajit.logistic'
 local luajit, no = ways.luajit, ways.no
 local count, resize_as, first_element = memory.count, memory.resize_as, memory.first_element
 
--- Sums over the elements $x of the input and $y of the target; v: the margin
+-- The term that each element adds: $x of the input, $y of the target; v: the margin
 local sums = {
    margin = few.reduction('result = result + max(0, v - $x * $y)'),
    hinge_embedding = few.reduction([[
@@ -17,13 +17,13 @@ local sums = {
       result = result + (y == -1 and 0 or x) + ((y == 1 or v - x <= 0) and 0 or v - x)]]),
 }
 
--- What each element of the gradient is; v: the margin, w: what each element counts
+-- Each element of the gradient; v: the margin, w: the weight of each element
 local slopes = {
    margin = few.pointwise('v - $x * $y > 0 and -w * $y or 0', false, 2, '-w * $y * $gate(v - $x * $y) + 0'),
    hinge_embedding = few.pointwise('w * (($y == -1 and 0 or 1) - ($y ~= 1 and v - $x >= 0 and 1 or 0))'),
 }
 
--- Whether input and target are few numbers of one type and of the same sizes, none of them a NaN; weights are for
+-- Whether input and target are few numbers of one type and of equal sizes, without NaNs. Weighted losses are left to
 -- Python.
 local function are_plain(x, target, weights)
    if weights then return no 'weights' end
@@ -31,7 +31,7 @@ local function are_plain(x, target, weights)
       and (few.reads_plainly(x, target) or no 'numbers that are not finite, or no BLAS')
 end
 
--- A loss's number, such as its margin, is one of the input's type, as in Torch7.
+-- Rounds a loss's number, such as its margin, to the input's type, as in Torch7.
 local function rounded(T, number) return number and T.cast(number) end
 
 function luajit.loss(x, target, weights, name, average, margin, ...)

@@ -1,4 +1,4 @@
--- Losses of few elements that compare the scores of a row's classes with each other.
+-- Losses of few elements that compare the scores of a row's classes.
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local no = require('torch.core.ways').no
@@ -10,16 +10,16 @@ local INFINITE = math.huge
 
 local classes = {}
 
--- Rows and columns of scores.
+-- The numbers of rows and columns of scores.
 local function rows_and_columns(x)
    if x.nd == 2 then return x[1], x[3] end
    return 1, x[1]
 end
 
--- What is 1 for a number above zero, and 0 for zero
+-- 1 for a number above zero, 0 for zero
 local function gate(z) return (min(1, z * 1e308 * 1e308)) end
 
--- A room with n whole numbers, each one of 0 or `least` to last; nil where they are others.
+-- A scratch buffer with n whole numbers, each in least..last; nil if any is not.
 local function places_of(name, t, n, least, last)
    if not (t.T.real or t.T.whole) or count(t) ~= n or not (is_contiguous(t) or t.nd == 1) then
       return no 'classes that are not as many, or not contiguous'
@@ -33,7 +33,7 @@ local function places_of(name, t, n, least, last)
    return p
 end
 
--- The scores and the place of each row's class among them, from 0
+-- The scores, and the position (from 0) of each row's class
 local function with_classes(x, target)
    if x.nd ~= 1 and x.nd ~= 2 or target.nd > 2 then return no 'neither a matrix nor a vector' end
    local e = numbers.of('scores', x)
@@ -45,14 +45,14 @@ local function with_classes(x, target)
    return e, c, rows, columns
 end
 
--- Takes a row's class from its scores, so that it exceeds nothing; gives what the others fall short of it.
+-- Removes a row's class from its scores, so that it exceeds nothing. Returns the bound that the others must not exceed.
 local function take(e, at, margin)
    local shortfall = margin - e[at]
    e[at] = -INFINITE
    return shortfall
 end
 
--- Of what exceeds the class's score less the margin, times the class's weight: itself, or its square, over columns.
+-- Sums, over the columns, the excess above the class's score minus the margin, or its square, times the class's weight.
 function classes.multi_margin(x, target, weights, average, p, margin)
    local e, c, rows, columns = with_classes(x, target)
    local w = e and numbers.weights(weights, x.T, columns)
@@ -90,7 +90,7 @@ function classes.multi_margin_gradient(r, x, target, weights, average, p, margin
    return true
 end
 
--- The scores, and the classes of each row, of which a 0 ends the list.
+-- The scores, and the classes of each row, whose list ends with 0.
 local function with_lists(x, target)
    if x.nd ~= 1 and x.nd ~= 2 then return no 'neither a matrix nor a vector' end
    if not gates.same_size(x, target) then return nil end
@@ -101,7 +101,7 @@ local function with_lists(x, target)
    if listed then return e, listed, rows, columns, numbers.room('of_classes', columns) end
 end
 
--- Takes a row's classes from its scores; their scores go to `own`. Gives how many there are.
+-- Removes a row's classes from its scores and writes their scores to `own`. Returns their number.
 local function take_all(e, listed, own, first, columns)
    local n = 0
    while n < columns and listed[first + n] > 0 do

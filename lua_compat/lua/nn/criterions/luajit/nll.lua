@@ -1,4 +1,4 @@
--- Negative log likelihoods of rows and of images' pixels.
+-- Negative log likelihoods of rows and of the pixels of images.
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
@@ -17,10 +17,10 @@ local resize_as, first_element = memory.resize_as, memory.first_element
 local last_offset = overlap.last_offset
 local tonumber, place = tonumber, few.place
 
-local MOST_ROWS, MOST_PIXELS = 2 ^ 11, 2 ^ 14 -- of pixels, several operators of PyTorch stand against one loop
+local MOST_ROWS, MOST_PIXELS = 2 ^ 11, 2 ^ 14 -- for pixels, one loop replaces several operators of PyTorch
 local room = new_room()
 
--- Rows and classes of log probabilities x, where weights and classes fit and all is in order; nil otherwise.
+-- The numbers of rows and classes of the log probabilities x, if weights and classes fit and are valid; nil otherwise.
 local function rows_and_classes(total, x, target, weights, ignored)
    if x.nd < 1 or x.nd > 2 or target.nd ~= 1 then return no 'neither a matrix nor a vector' end
    local rows, classes = x.nd == 2 and x[1] or 1, x.nd == 2 and x[3] or x[1]
@@ -32,8 +32,8 @@ local function weight_of(weights, class)
    return weights and weights.T.get(weights.S.p, weights.off + (class - 1) * weights[2]) or 1
 end
 
--- Of log probabilities of the pixels of images, images x height x width x classes, in whatever order they lie, what
--- each class counts; nil where that is for Python.
+-- The class weights for log probabilities of the pixels of images (images x height x width x classes, in any layout);
+-- nil if Python has to compute.
 local function weights_for_pixels(total, x, target, weights)
    local T, all = x.T, x[1] * x[3] * x[5]
    if x[4] ~= x[5] * x[6] then return no 'images whose rows are not contiguous' end
@@ -42,14 +42,14 @@ local function weights_for_pixels(total, x, target, weights)
       and gates.indices(target) and gates.plain(target, target.T) and numbers.weights(weights, T, x[7])
 end
 
--- A loop over the pixels of images, of whose classes, but for the one that is ignored, $each_pixel is done with the
--- element of p `at` the pixel and its class, and the class's `factor`. Gives what it has left in `sum` and
--- `weight`. The classes are read once: nil where one is wrong, the rest is for Python then, and the error.
+-- A loop over the pixels of images. For each pixel whose class is not the ignored one it runs $each_pixel with the
+-- index `at` of that class's element in p, and the class's `factor`. Returns `sum` and `weight`. Classes are read only
+-- once: nil if one is invalid; Python then computes, and raises the error.
 local PIXELS = [[
    return function(t, target, offsets, factors, skipped, ignored)
       local p, places, pixels = first_element(t), first_element(target), t[3] * t[5]
       local sum, weight, image_step, step, last = 0, 0, t[2], tobit(t[6]), tobit(t[7])
-      local halves = cast(whole_numbers, places) -- the lower comes first; LuaJIT computes with 32 bits as they are
+      local halves = cast(whole_numbers, places) -- the low half comes first; LuaJIT computes in 32 bits
       skipped = tobit(skipped)
       for image = 0, t[1] - 1 do
          local first = tobit(image * image_step)
@@ -69,7 +69,7 @@ local PIXELS = [[
       return sum, weight
    end
 ]]
-local function of_pixels(each) -- for each type on its own: traces are for one type of memory
+local function of_pixels(each) -- one function for each type, because traces are for one type of memory
    return templates.for_each(types.codes_of_reals, function(code)
       return templates.compile('nn.criterions.luajit.nll', PIXELS,
          { each_pixel = each, whole_numbers = ffi.typeof 'int32_t *', no = no, first_element = first_element },
@@ -79,10 +79,10 @@ end
 local add_up_pixels = of_pixels 'sum, weight = sum - factor * get(p, at), weight + factor'
 local set_pixels = of_pixels 'set(p, at, factor)'
 
--- Runs one over t's elements, whose sizes are those of the log probabilities. factors: of the classes
+-- Runs the loop over t's elements, which has the sizes of the log probabilities. factors: of the classes
 local function over_pixels(run_for, t, target, factors, ignored)
    local classes, step = t[7], t[8]
-   -- of each class's elements from the first's
+   -- offset of each class's elements from the first class's
    local offsets = ffi.cast('int32_t *', room('offsets', 4 * (classes + 1)))
    for class = 1, classes do offsets[class] = (class - 1) * step end
    local is_class = ignored and ignored >= 1 and ignored <= classes and ignored % 1 == 0
@@ -118,7 +118,7 @@ function luajit.class_nll(total, x, target, weights, average, ignored)
    return true, average and sum / weight or sum
 end
 
--- The gradient's elements lie without gaps, whichever way round their dimensions are.
+-- The gradient's elements are contiguous, in any order of its dimensions.
 local function class_nll_gradient_of_pixels(gradient, x, target, weights, total, average, ignored)
    local slopes = weights_for_pixels(total, x, target, weights)
    if not (slopes and gates.typed(x.T, gradient) and gates.apart(gradient, x, total, weights)

@@ -1,4 +1,4 @@
--- Gradients of LookupTable's weights, and the norms of its rows.
+-- The gradient of LookupTable's weight, and renormalisation of its rows.
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local few = require 'torch.luajit.elementwise'
@@ -13,9 +13,10 @@ local new_room = require 'torch.core.scratch'
 local luajit, no = ways.luajit, ways.no
 local count, first_element, place = memory.count, memory.first_element, few.place
 
-local MOST = 2 ^ 25 -- elements: PyTorch's index_add_ is slower however many there are
+local MOST = 2 ^ 25 -- elements: PyTorch's index_add_ is slower at any size
 
--- How often each of n rows, from 1, occurs among those at places, step apart: in a room, for those that occur.
+-- Counts how often each of n rows (from 1) occurs among the indices at `places`, `step` apart. The counts, in a scratch
+-- buffer, are valid for rows that occur.
 local room = new_room()
 local function occurrences(places, step, n, rows)
    local counts = ffi.cast('int32_t *', room('counts', 4 * (rows + 1)))
@@ -31,9 +32,9 @@ local function occurrences(places, step, n, rows)
    return counts
 end
 
--- Adds scale times the rows of gradient to those of weight that index names, but for the index `padding`.
--- counts: nil, or what each row is divided by. routine: BLAS's, or nil.
--- It is compiled for each type: LuaJIT's traces for the second type that one function meets are slow.
+-- Adds scale times the rows of `gradient` to the rows of `weight` that `index` names, except for index `padding`.
+-- counts: nil, or the divisor for each row. routine: BLAS's, or nil. It is compiled for each type: LuaJIT's traces for
+-- a second type in one function are slow.
 local ADD_ROWS = [[
    return function(weight, gradient, index, padding, scale, counts, routine)
       local p, q, places, step = first_element(weight), first_element(gradient), first_element(index), index[2]
@@ -61,7 +62,7 @@ end
 
 local add_rows = for_each_type(ADD_ROWS)
 
--- Whether a layer's weight has rows, and the indices are in a vector.
+-- Whether a layer's weight has rows, and the indices are a vector.
 local function fits(weight, index)
    if weight.nd ~= 2 or index.nd ~= 1 then return no 'not a matrix, or not a vector of indices' end
    return gates.typed(weight.T, weight) and gates.few(index[1] * weight[3], MOST) and gates.plain(weight, weight.T)
@@ -81,9 +82,9 @@ function luajit.lookup_grad_weight(weight, index, gradient, padding, scale, by_f
    return true
 end
 
--- Scales each row of weight that index names, and of which left[row] is not zero, to a p-norm of at most `maximum`.
+-- Scales each row of weight that index names and whose left[row] is not zero to a p-norm of at most `maximum`.
 local RENORM = [[
-   -- The p-norm of the n numbers from q[first] on
+   -- The p-norm of n numbers from q[first] on
    local function norm_of(q, first, n, p)
       local sum = 0
       if p == 1 then
@@ -105,7 +106,7 @@ local RENORM = [[
       local q, places, step, columns = first_element(weight), first_element(index), index[2], weight[3]
       for k = 0, index[1] - 1 do
          local at = place(places, k * step, weight[1])
-         if left[at] > 0 then -- each row once
+         if left[at] > 0 then -- each row only once
             left[at] = 0
             local first = (at - 1) * columns
             local norm = norm_of(q, first, columns, p)

@@ -17,7 +17,8 @@ local function layout(list)
 end
 
 local function is_list(list, batch)
-   return list.nd == 2 and list[3] == 3 or list.nd == 3 and list[5] == 2 and list[1] == batch or no 'another kind of list'
+   return list.nd == 2 and list[3] == 3 or list.nd == 3 and list[5] == 2 and list[1] == batch
+      or no 'another kind of list'
 end
 
 -- Whether all rows and columns that count are there.
