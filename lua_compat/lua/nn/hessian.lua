@@ -93,12 +93,18 @@ function hessian.enable()
       end
    end
 
-   for _, name in ipairs{ 'Tanh', 'TanhShrink', 'Square', 'Sqrt' } do
+   for _, name in ipairs{ 'Tanh', 'Square', 'Sqrt' } do
       local class = nn[name]
       function class:updateDiagHessianInput(input, diagHessianOutput)
          hessian.updateDiagHessianInputPointWise(self, input, diagHessianOutput)
          return self.diagHessianInput
       end
+   end
+   -- As in Torch7, the curvatures of its two terms add up.
+   function nn.TanhShrink:updateDiagHessianInput(input, diagHessianOutput)
+      local of_tanh = self.tanh:updateDiagHessianInput(input, diagHessianOutput)
+      self.diagHessianInput = torch.add(self.diagHessianInput or input.new(), of_tanh, diagHessianOutput)
+      return self.diagHessianInput
    end
 
    function nn.Reshape:updateDiagHessianInput(input, diagHessianOutput)

@@ -9,7 +9,7 @@ end
 
 -- module=rock
 rocks[[
-   autobw=autobw autograd=autograd basic=basic class=class dataload=dataload dpnn=dpnn
+   autobw=autobw autograd=autograd basic=basic dataload=dataload dpnn=dpnn
    dp=dp eladtools=eladtools experiments=experiments hash=hash hypero=hypero iterm=iterm inspect=inspect
    json=json4lua dkjson=dkjson logging=lualogging logroll=logroll luaunit=luaunit manifold=manifold
    middleclass=middleclass nninit=nninit nnlr=nnlr nnquery=nnquery pprint=pprint
@@ -24,7 +24,7 @@ end
 
 -- Where the sources are: ``repository`` on GitHub, and the ``part`` of it that is the package ('' all of it), if known.
 for name, place in pairs{
-   autobw = 'bshillingford/autobw.torch:', autograd = 'twitter/torch-autograd:src', class = 'torch/class:',
+   autobw = 'bshillingford/autobw.torch:', autograd = 'twitter/torch-autograd:src',
    classic = 'deepmind/classic:classic', dataload = 'Element-Research/dataload:', dataset = 'twitter/torch-dataset',
    decisiontree = 'twitter/torch-decisiontree', distlearn = 'twitter/torch-distlearn',
    dp = 'nicholas-leonard/dp:', dpnn = 'Element-Research/dpnn:', iterm = 'szagoruyko/iterm.torch:',
@@ -32,7 +32,7 @@ for name, place in pairs{
    nninit = 'Kaixhin/nninit:nninit.lua', pprint = 'jagt/pprint.lua:pprint.lua',
    rnn = 'Element-Research/rnn:', rnnlib = 'facebookresearch/torch-rnnlib:rnnlib', torchnet = 'torchnet/torchnet:',
    torchx = 'nicholas-leonard/torchx:', underscore = 'mirven/underscore.lua:lib/underscore.lua',
-   unsup = 'koraykv/unsup:', wordembedding = 'rotmanmi/word2vec.torch',
+   wordembedding = 'rotmanmi/word2vec.torch',
 } do
    local known = plain[name] or {}
    plain[name], known.repository, known.part = known, place:match('^([^:]*):?(.*)$')

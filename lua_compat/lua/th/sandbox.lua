@@ -80,8 +80,8 @@ local function sandboxed_require(name)
    if modules[name] ~= nil then return modules[name] end
    local text = sources[name]
    if text == nil then
-      error(('module %s is not available in the sandbox: only %s, pl, moses, argcheck, totem, optnet, and '
-         .. 'Lua files next to the script'):format(tostring(name), concat(packages, ', ')), 2)
+      error(('module %s is not available in the sandbox: only %s, pl, moses, argcheck, class, totem, optnet, '
+         .. 'unsup, and Lua files next to the script'):format(tostring(name), concat(packages, ', ')), 2)
    end
    local chunk, problem = compile(text, '@' .. name:gsub('%.', '/') .. '.lua')
    if not chunk then error(problem, 2) end

@@ -1,5 +1,5 @@
--- The compiled part of the package unsup, whose plain Lua is the user's to install: tensor:shrinkage(lambda), which
--- moves every element towards zero by lambda, but not past it, and returns lambda.
+-- tensor:shrinkage(lambda), which unsup has in C: it moves every element towards zero by lambda, but not past it, and
+-- returns lambda.
 require 'torch'
 
 unsup = unsup or {} -- its classes go there
