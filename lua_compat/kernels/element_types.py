@@ -1,4 +1,4 @@
-"""Torch7's element types in the order of their codes on the Lua side (torch/types.lua), from 1."""
+"""Torch7's element types in the order of their codes on the Lua side (torch/core/types.lua), from 1."""
 
 import torch
 

@@ -8,8 +8,8 @@ function Trainer:__init(module, criterion)
    self.shuffleIndices, self.verbose = true, true
 end
 
--- dataset: dataset[i] = { input, target } and dataset:size(). hookExample(self, example) is called after each
--- example, hookIteration(self, iteration, mean loss) after all.
+-- dataset: dataset[i] = { input, target }, and dataset:size(). hookExample(self, example) is called after each example,
+-- hookIteration(self, iteration, mean loss) after each pass.
 function Trainer:train(dataset)
    local module, criterion, count = self.module, self.criterion, dataset:size()
    local order = torch.randperm(count, 'torch.LongTensor')

@@ -1,4 +1,4 @@
--- nn.utils: tensors in nested tables.
+-- nn.utils: operations on tensors in nested tables.
 local utils = {}
 nn.utils = utils
 
@@ -9,8 +9,8 @@ local function storage_as(storage, name)
    return converted
 end
 
--- Everything in param as tensors of a type. cache keeps what was converted, tensors by themselves and storages by
--- pointer, so that what was shared stays shared, over several calls if they share the cache.
+-- Converts all tensors in param to a type. cache keeps what was converted (tensors by themselves, storages by pointer),
+-- so that shared tensors remain shared, also over several calls with the same cache.
 function utils.recursiveType(param, type_name, cache)
    cache = cache or {}
    if torch.type(param) == 'table' then
@@ -66,7 +66,7 @@ function utils.recursiveFill(t, value)
    return t
 end
 
--- a = a + value * b; the value of utils.recursiveAdd(a, b) is 1.
+-- a = a + value * b; in utils.recursiveAdd(a, b) value is 1.
 function utils.recursiveAdd(a, value, b)
    if not b then
       assert(value, 'expecting at least two arguments')
@@ -96,7 +96,7 @@ function utils.recursiveCopy(a, b)
    return a, b
 end
 
--- [view,] tensor, dimension: a view with one more dimension, of size 1.
+-- Arguments: [view,] tensor, dimension. Returns a view with an additional dimension of size 1.
 function utils.addSingletonDimension(...)
    local view, t, d = ...
    if select('#', ...) < 3 then
@@ -113,7 +113,7 @@ function utils.addSingletonDimension(...)
    return (view or t.new()):set(t:storage(), t:storageOffset(), torch.LongStorage(sizes), torch.LongStorage(strides))
 end
 
--- A view of the input with other sizes, through a copy in output if the input is not contiguous.
+-- A view of the input with other sizes; if the input is not contiguous, it is first copied to output.
 function utils.contiguousView(output, input, ...)
    output = output or input.new()
    if input:isContiguous() then return output:view(input, ...) end
@@ -121,7 +121,7 @@ function utils.contiguousView(output, input, ...)
    return output:view(output, ...)
 end
 
--- Empties fields: tensors stay but hold nothing, tables become empty, others nil.
+-- Clears fields: tensors remain but become empty, tables become empty, all others nil.
 function utils.clear(self, ...)
    local fields = { ... }
    if torch.type(fields[1]) == 'table' then fields = fields[1] end

@@ -1,4 +1,4 @@
--- Normalization over the batch, over planes, over the neighbourhood in an image, and of vectors.
+-- Normalization over the batch, over planes, over an image's neighbourhoods, and of vectors.
 for _, part in ipairs{ 'batch', 'cross_map', 'vectors' } do require('nn.normalization.luajit.' .. part) end
 local kernel = require('torch.core.kernels').of_layers
 local layer = require 'nn.shared.layer'
@@ -46,13 +46,13 @@ function BatchNormalization:checkInputDim(input)
       ('got %d-feature tensor, expected %d'):format(features, self.running_mean:nElement()))
 end
 
--- With a batch dimension, if evaluating a single example.
+-- Adds a batch dimension when evaluating a single example.
 local function batched(self, t)
    if self.train == false and t:dim() == self.nDim - 1 then return nn.utils.addSingletonDimension(t, 1) end
    return t
 end
 
--- A batch of one has no variance: its statistics are the running ones.
+-- A batch of one has no variance, so the running statistics are used.
 local function uses_batch(self, input) return self.train ~= false and input:size(1) > 1 end
 
 function BatchNormalization:updateOutput(input)
@@ -87,7 +87,7 @@ function BatchNormalization:accGradParameters(input, gradOutput, scale)
    return backward(self, input, gradOutput, scale, nil, self.gradWeight, self.gradBias)
 end
 
--- Before version 2, 1 / standard deviation was kept.
+-- Before version 2, 1 / standard deviation was stored.
 function BatchNormalization:read(file, version)
    Module.read(self, file)
    if version < 2 and self.running_std then
@@ -113,9 +113,8 @@ Spatial.nDim = 4
 local Volumetric = torch.class('nn.VolumetricBatchNormalization', 'nn.BatchNormalization')
 Volumetric.nDim = 5
 
--- Normalization over neighbouring planes
--- On a CPU, Torch7 looks for planes that are not there where the window is even, or (for the gradient) has no
--- neighbours.
+-- Normalization over neighbouring planes. On a CPU, Torch7 reads planes outside the image if the window is even or (for
+-- the gradient) of size 1; here that is an error.
 local function check_window(self, input, is_gradient)
    local size = number(self.size)
    if input:dim() < 3 or torch.type(input):find('Cuda', 1, true) then return end
@@ -144,7 +143,7 @@ layer.plain{ name = 'Normalize',
    end,
    text = function(self) return (self.p % 1 == 0 and '(%d)' or '(%f)'):format(self.p) end }
 
--- Vectors normalized to mean 0 and length sqrt(n), then scaled and shifted
+-- Vectors normalized to mean 0 and norm sqrt(n), then scaled and shifted
 local LayerNormalization, Sequential = torch.class('nn.LayerNormalization', 'nn.Sequential')
 function LayerNormalization:__init(nOutput, bias, eps, affine)
    Sequential.__init(self)
@@ -161,7 +160,7 @@ function LayerNormalization:__init(nOutput, bias, eps, affine)
    end
 end
 
--- Images normalized by their neighbourhood, weighted by a kernel: a matrix, or a vector for rows and columns
+-- Images normalized by their neighbourhoods, weighted by a kernel: a matrix, or a vector for rows and columns
 
 local function check_kernel(self)
    self.kernel = self.kernel or torch.Tensor(9, 9):fill(1)
@@ -172,8 +171,8 @@ local function check_kernel(self)
    end
 end
 
--- Adds to a Sequential: padding, a convolution of all planes to one whose filters are to be set, and the result once
--- for each plane. What is returned sets the filters: set(filter of the planes [, filter of their sum]).
+-- Adds layers to a Sequential: padding, a convolution of all planes to one whose filters are set later, and the result
+-- repeated for each plane. Returns a function that sets the filters: set(filter of the planes [, filter of their sum]).
 local function add_average(self, net)
    local kernel, planes = self.kernel, self.nInputPlane
    local height = kernel:size(1)
@@ -198,7 +197,7 @@ local function add_average(self, net)
    end
 end
 
--- What the estimator gives for an image of ones: less than 1 at the borders. As a tensor like those it gives for input.
+-- What the estimator gives for an image of ones (less than 1 at the borders), in the shape of its output for the input.
 local function border_coefficients(self, input)
    self.ones = self.ones or input.new()
    self._coef = self._coef or input.new()
@@ -253,7 +252,7 @@ function Subtractive:clearState()
    return Module.clearState(self)
 end
 
--- The input divided by the root of the average square of its neighbourhood; averages up to threshold count as thresval
+-- The input divided by the root mean square of its neighbourhood; averages up to threshold are replaced by thresval
 local Divisive = torch.class('nn.SpatialDivisiveNormalization', 'nn.Module')
 
 function Divisive:__init(...)
@@ -298,7 +297,7 @@ function Divisive:clearState()
    return Module.clearState(self)
 end
 
--- One after the other
+-- Both, one after the other
 local Contrastive = torch.class('nn.SpatialContrastiveNormalization', 'nn.Module')
 
 function Contrastive:__init(...)

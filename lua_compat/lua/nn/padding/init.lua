@@ -1,4 +1,4 @@
--- A border around images and volumes, and values before or after those of a dimension.
+-- Padding around images and volumes, and of one dimension.
 require 'nn.padding.luajit.padding'
 local layer = require 'nn.shared.layer'
 local declared = require 'nn.shared.declared'
@@ -15,15 +15,15 @@ layer.plain{ name = 'VolumetricReplicationPadding',
          self.pbottom, self.pfront, self.pback)
    end }
 
--- pad values (negative: in front) along a dimension
+-- Adds pad values (negative: in front) along a dimension
 local Padding = torch.class('nn.Padding', 'nn.Module')
 declared.construct(Padding, 'Padding')
--- The parts of a padded tensor that hold the input.
+-- The part of a padded tensor that holds the input.
 local function parts(self, input, padded)
    local d = self.dim
    if self.nInputDim and input:dim() ~= self.nInputDim then d = d + 1 end
    local n, pad = input:size(d), math.abs(self.pad)
-   local index = self.pad > 0 and n - self.index + 2 or self.index -- the padding stands before this index
+   local index = self.pad > 0 and n - self.index + 2 or self.index -- the padding is inserted before this index
    local list = {}
    if index > 1 then list[1] = { input:narrow(d, 1, index - 1), padded and padded:narrow(d, 1, index - 1) } end
    if index <= n then

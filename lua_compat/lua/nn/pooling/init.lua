@@ -1,5 +1,5 @@
 -- Pooling of images (batch x) planes x height x width, of volumes (with time before height), of sequences (batch x)
--- frames x features, and of features; and its inverse.
+-- frames x features, and of features; and unpooling.
 for _, part in ipairs{ 'maxima', 'averages', 'adaptive', 'fractional', 'temporal', 'unpooling' } do
    require('nn.pooling.luajit.' .. part)
 end
@@ -12,7 +12,7 @@ local Module = torch.getmetatable('nn.Module')
 local STEP, PAD, DILATION = volumes.STEP, volumes.PAD, volumes.DILATION
 local triple, any = volumes.triple, volumes.any
 
--- ceil() and floor() choose how output sizes are rounded.
+-- Methods ceil() and floor(), which choose how output sizes are rounded.
 local function rounds(class)
    function class:ceil()
       self.ceil_mode = true
@@ -43,7 +43,7 @@ layer.maxima{ name = 'SpatialDilatedMaxPooling', before = note_size,
 
 local Average = layer.plain{ name = 'SpatialAveragePooling', gradient = '_grad_input', text = window_text }
 rounds(Average)
--- Sums in place of means, if divide is false
+-- Sums instead of means, if divide is false
 for _, method in ipairs{ 'updateOutput', 'updateGradInput' } do
    local of_means = Average[method]
    Average[method] = function(self, ...)
@@ -95,7 +95,7 @@ layer.plain{ name = 'FeatureLPPooling',
 
 layer.maxima{ name = 'TemporalMaxPooling' }
 
--- The k largest values of each feature in their order; k: the larger of minK and factor times the number of frames
+-- The k largest values of each feature, in their order; k is the larger of minK and factor times the number of frames
 local KMax = torch.class('nn.TemporalDynamicKMaxPooling', 'nn.Module')
 declared.construct(KMax, 'TemporalDynamicKMaxPooling')
 function KMax:updateOutput(input)
@@ -136,9 +136,9 @@ end
 local VolumetricMax = layer.maxima{ name = 'VolumetricMaxPooling', before = note_volume, text = volume_text }
 rounds(VolumetricMax)
 VolumetricMax.__version = 2
-VolumetricMax.padT, VolumetricMax.padW, VolumetricMax.padH = 0, 0, 0 -- files of before version 2 have none
+VolumetricMax.padT, VolumetricMax.padW, VolumetricMax.padH = 0, 0, 0 -- missing in files before version 2
 
--- Before version 2 there was no ceil_mode.
+-- Files before version 2 have no ceil_mode.
 function VolumetricMax:read(file, version)
    Module.read(self, file)
    if version < 2 then self.ceil_mode = false end
@@ -149,7 +149,7 @@ layer.maxima{ name = 'VolumetricDilatedMaxPooling', before = note_volume,
       return ('%s, %d,%d,%d)'):format(volume_text(self):sub(1, -2), triple(self, DILATION))
    end }
 
--- Max pooling of windows at random places, to sizes that need not divide the input's
+-- Max-pooling over windows at random places, for output sizes that need not divide the input's
 
 local function values(self, prefix, axes)
    local list = {}
@@ -157,12 +157,12 @@ local function values(self, prefix, axes)
    return list
 end
 
--- axes: as the constructor names them, the input's last dimension first
+-- axes: their names in the constructor's order, the input's last dimension first
 local function define_fractional(name, axes)
    local class = torch.class('nn.' .. name, 'nn.Module')
    local count = #axes
 
-   -- window sizes, then output sizes (at least 1) or factors (below 1)
+   -- window sizes, then output sizes (at least 1) or ratios (below 1)
    function class:__init(...)
       Module.__init(self)
       local exact = true
@@ -209,7 +209,7 @@ local function define_fractional(name, axes)
       return unpack(sizes)
    end
 
-   -- Whether the positions stay the same from now on.
+   -- Whether the regions stay the same from now on.
    function class:fixPoolingRegions(fixed)
       self.newRandomPool = fixed == nil or fixed
       return self
@@ -249,7 +249,7 @@ end
 define_fractional('SpatialFractionalMaxPooling', { 'W', 'H' })
 define_fractional('VolumetricFractionalMaxPooling', { 'T', 'W', 'H' })
 
--- The inverse of max pooling: each element goes back to where a pooling module found it; all others are zero.
+-- The inverse of max-pooling: each element returns to where a pooling module found it; all others are zero.
 
 for pooling_name, axes in pairs{ SpatialMaxPooling = { H = 'height', W = 'width' },
    VolumetricMaxPooling = { T = 'time', H = 'height', W = 'width' } } do
@@ -266,7 +266,7 @@ for pooling_name, axes in pairs{ SpatialMaxPooling = { H = 'height', W = 'width'
       self.pooling = poolingModule
    end
 
-   -- What is known of the last pooling
+   -- Copies the parameters of the last pooling.
    function class:setParams()
       self.indices = self.pooling.indices
       for _, axis in pairs(axes) do self['o' .. axis] = self.pooling['i' .. axis] end

@@ -1,9 +1,10 @@
--- A dimension reduced to one value: its sum, mean, maximum or minimum.
+-- Reductions along a dimension: sum, mean, maximum or minimum.
 local Module = torch.getmetatable('nn.Module')
 local declared = require 'nn.shared.declared'
 local whole_numbers = require 'nn.shared.whole_numbers'
 
--- dimension may be negative (from the last), and skips the batch if nInputDims is one less than the input's.
+-- dimension may be negative (counted from the last). It skips the batch if the input has one dimension more than
+-- nInputDims.
 local function positive_dimension(self, input)
    local d = self.dimension
    if d < 0 then

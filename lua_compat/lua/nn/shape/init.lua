@@ -1,4 +1,4 @@
--- The same elements in another shape, and some of the elements: chosen by place, by indices or by a mask.
+-- Changes of shape, and selections of elements by position, indices or a mask.
 local declared = require 'nn.shared.declared'
 local whole_numbers = require 'nn.shared.whole_numbers'
 
@@ -9,7 +9,7 @@ function View:__init(...)
    self:resetSize(...)
 end
 
--- The shape wanted of each example; one size may be -1.
+-- The shape of each example; one size may be -1.
 function View:resetSize(...)
    local first = ...
    if select('#', ...) == 1 and torch.typename(first) == 'torch.LongStorage' then
@@ -31,13 +31,13 @@ function View:resetSize(...)
    return self
 end
 
--- How many dimensions of the input belong to one example.
+-- The number of dimensions of one example.
 function View:setNumInputDims(count)
    self.numInputDims = count
    return self
 end
 
--- How many examples the input holds; nil if it is a single example without a batch dimension.
+-- The number of examples in the input; nil for a single example without a batch dimension.
 local function batch_size(self, input)
    local sizes = input:size():totable()
    local dims = self.numInputDims or #sizes
@@ -49,7 +49,7 @@ local function batch_size(self, input)
    end
    batch = elements / self.numElements
    for _, size in ipairs(self.size:totable()) do
-      if size == -1 then batch = 1 end -- the remaining elements go there
+      if size == -1 then batch = 1 end -- the batch takes all other elements
    end
    for d = #sizes - dims, 1, -1 do batch = batch * sizes[d] end
    if batch == 1 and (not self.numInputDims or #sizes <= self.numInputDims) then return nil end
@@ -77,7 +77,7 @@ function View:__tostring__() return ('%s(%s)'):format(torch.type(self), table.co
 
 local Reshape = torch.class('nn.Reshape', 'nn.Module')
 
--- sizes... or a LongStorage, then perhaps a boolean: whether the first dimension of the input is the batch.
+-- sizes... or a LongStorage, then optionally a boolean: whether the first dimension of the input is the batch.
 function Reshape:__init(...)
    Module.__init(self)
    local arguments = { ... }
@@ -122,7 +122,7 @@ function Reshape:__tostring__() return ('%s(%s)'):format(torch.type(self), table
 
 -- Parts and arrangements of the input
 
--- dimension may be negative, and counts from the first dimension that is not the batch's.
+-- dimension may be negative; it counts from the first dimension after the batch's.
 local function positive_dimension(dimension, input)
    return dimension < 0 and input:dim() + dimension + 1 or dimension
 end
@@ -134,7 +134,7 @@ function Narrow:__init(...)
    set_part(self, ...)
    if not self.dimension or not self.index then error('nn.Narrow(dimension, offset, length)', 2) end
 end
--- A negative length counts from the end; a negative index takes all but the last length entries.
+-- A negative length counts from the end; a negative index takes all but the last `length` entries.
 local function narrowed(self, input, t)
    local d = positive_dimension(self.dimension, input)
    local index, length = self.index, self.length
@@ -169,7 +169,7 @@ function Select:updateGradInput(input, gradOutput)
    return self.gradInput
 end
 
--- The input nFeatures times along a new dimension
+-- The input repeated nFeatures times along a new dimension
 local Replicate = torch.class('nn.Replicate', 'nn.Module')
 function Replicate:__init(...)
    Module.__init(self)
@@ -205,7 +205,7 @@ function Contiguous:updateGradInput(_, gradOutput)
    return self.gradInput:resizeAs(gradOutput):copy(gradOutput)
 end
 
--- Pairs of dimensions swapped, one pair after the other
+-- Swaps pairs of dimensions, one pair after another
 local Transpose = torch.class('nn.Transpose', 'nn.Module')
 function Transpose:__init(...)
    Module.__init(self)
@@ -233,7 +233,7 @@ function Transpose:updateGradInput(input, gradOutput)
    return self.gradInput:resizeAs(t):copy(t)
 end
 
--- A new dimension of size 1 at a place
+-- Inserts a dimension of size 1
 local Unsqueeze = torch.class('nn.Unsqueeze', 'nn.Module')
 function Unsqueeze:__init(pos, numInputDims)
    Module.__init(self)
@@ -245,7 +245,7 @@ function Unsqueeze:setNumInputDims(count)
    return self
 end
 function Unsqueeze:updateOutput(input)
-   -- As in Torch7, the first input decides how many dimensions one example has.
+   -- As in Torch7, the first input determines the number of dimensions of an example.
    self.numInputDims = self.numInputDims or input:dim()
    local dims, of_example = input:dim(), self.numInputDims
    assert(dims >= of_example, 'input feature map dim (numInputDims) must be <= input:dim()')
@@ -289,7 +289,7 @@ function Squeeze:updateGradInput(input, gradOutput)
    return self.gradInput:set(gradOutput:contiguous():view(input:size()))
 end
 
--- All but the first dimension, if that is the batch's, as one
+-- Flattens all dimensions except the first, if that is the batch's
 local Collapse = torch.class('nn.Collapse', 'nn.Module')
 declared.construct(Collapse, 'Collapse')
 function Collapse:updateOutput(input)
@@ -303,7 +303,7 @@ function Collapse:clearState()
    return self
 end
 
--- input { tensor, indices along dimension }
+-- input: { tensor, indices along dimension }
 local Index = torch.class('nn.Index', 'nn.Module')
 function Index:__init(dimension)
    Module.__init(self)
@@ -326,7 +326,7 @@ function Index:clearState()
    return self
 end
 
--- input { tensor, ByteTensor that is 1 where an element is wanted }
+-- input: { tensor, ByteTensor that is 1 where an element is selected }
 local MaskedSelect = torch.class('nn.MaskedSelect', 'nn.Module')
 declared.construct(MaskedSelect, 'MaskedSelect')
 function MaskedSelect:updateOutput(input)
@@ -339,7 +339,7 @@ function MaskedSelect:updateGradInput(input, gradOutput)
    self.gradInput = { self._gradBuffer, self._gradMask:resize(mask:size()):zero() }
    return self.gradInput
 end
--- The indices and the mask keep their types.
+-- Indices and mask keep their types.
 function MaskedSelect:type(name)
    if not name then return self._type end
    for _, field in ipairs{ '_gradBuffer', 'gradInput', 'output' } do
@@ -354,7 +354,7 @@ function MaskedSelect:clearState()
       '_gradBuffer', '_gradMask')
 end
 
--- Classes, from 1, or a class as a number, each as a vector that is 1 at the class
+-- One-hot vectors for classes (from 1), given as a tensor or a number
 local OneHot = torch.class('nn.OneHot', 'nn.Module')
 declared.construct(OneHot, 'OneHot')
 function OneHot:updateOutput(input)

@@ -1,4 +1,4 @@
--- What is made from a class's declaration (nn/declarations.lua): the function that gives a new module its fields, the
+-- Generates code from a class's declaration (nn/declarations.lua): a function that initialises a new module's fields,
 -- one that reads a module's fields for a kernel, and the signatures of its kernels.
 local declarations = require 'nn.declarations'
 local templates = require 'torch.core.templates'
@@ -9,8 +9,8 @@ local type, concat = type, table.concat
 
 local declared = {}
 
--- For each type of field that a kernel takes: its letter in signatures (lua_compat/runtime/bridge.py), and its letter
--- where more of them may follow.
+-- For each type of field that kernels take: its letter in signatures (lua_compat/runtime/bridge.py), and the letter for
+-- any number of further arguments.
 local KINDS = {
    whole = { 'i', '#' }, number = { 'd', '+' }, scalar = { 'n' }, flag = { 'b' }, text = { 's', '$' },
 }
@@ -20,7 +20,7 @@ local function literal(value)
    return type(value) == 'string' and ('%q'):format(value) or tostring(value)
 end
 
--- A function that is made when it is first called: make() gives it.
+-- A function that make() returns when it is first called.
 local function on_first_call(make)
    local made
    local function get()
@@ -31,7 +31,7 @@ local function on_first_call(make)
    return function(...) return (made or get())(...) end
 end
 
--- What gives a new module its fields
+-- Generates the function that initialises a new module's fields.
 local function setter_of(class, declaration)
    local parameters, lines = { 'self' }, {}
    local function add(text, ...) lines[#lines + 1] = '   ' .. text:format(...) end
@@ -54,12 +54,12 @@ local function setter_of(class, declaration)
       { parameters = concat(parameters, ', '), lines = concat(lines, '\n') }, { torch = torch })
 end
 
--- A function of a new module and the constructor's arguments, which gives it its fields
+-- A function of a new module and the constructor's arguments that initialises the module's fields.
 function declared.setter(name)
    return on_first_call(function() return setter_of(name, declarations.of(name)) end)
 end
 
--- Gives a class, which torch.class has made, the constructor that gives modules their fields and nothing else.
+-- Gives a class made by torch.class a constructor that only initialises the fields.
 function declared.construct(class, name)
    local set, base = declared.setter(name), name:find('Criterion$') and 'nn.Criterion' or 'nn.Module'
    local root = torch.getmetatable(base)
@@ -69,14 +69,14 @@ function declared.construct(class, name)
    end
 end
 
--- Gives a class what a module without one of its whole numbers means, where that is always the same.
+-- Gives a class the values to assume for missing whole numbers, if they are constants.
 function declared.give_class(class, name)
    local declaration = declarations.of(name)
    for field, value in declaration.argument_text:gmatch('([%w_]+):whole=(%d+)') do class[field] = tonumber(value) end
    for field, value in (declaration.absent or ''):gmatch('([%w_]+)=(%d+)') do class[field] = tonumber(value) end
 end
 
--- The lines that raise an error for numbers out of range, and the names of the fields that they look at
+-- The code that raises an error for numbers out of range, and the names of the fields that it reads
 local function range_lines(declaration)
    local lines, used = {}, {}
    for _, row in ipairs(declaration.ranges or {}) do
@@ -93,7 +93,7 @@ local function range_lines(declaration)
    return lines, used
 end
 
--- What a module without the field means
+-- The value to assume for a module without the field
 local function absent_value(field)
    if field.absent ~= nil then return literal(field.absent) end
    if field.kind == 'flag' then return 'false' end
@@ -115,7 +115,7 @@ local function reader_of(class, declaration, taken)
       if word:find('^%w') then used[declarations.field(declaration, word).name] = true end
    end
    local all = declaration.all
-   for k = #all, 1, -1 do -- a default comes before what has it
+   for k = #all, 1, -1 do -- a default is read before the field that refers to it
       if used[all[k].name] and all[k].like then used[all[k].like] = true end
    end
    local lines = {}
@@ -139,8 +139,8 @@ local function reader_of(class, declaration, taken)
       checks = concat(checks, '\n'), results = concat(results, ', ') }, arguments)
 end
 
--- A function of a module that gives the fields named in ``taken`` (by default what the declaration says that its kernel
--- takes) as plain numbers, booleans and texts within their ranges; 'texts' in it are given as they are.
+-- A function of a module that returns the fields named in `taken` (by default those that the kernel takes, as declared)
+-- as plain numbers, booleans and strings within their ranges; 'texts' in it are returned as they are.
 function declared.reader(name, taken)
    return on_first_call(function()
       local declaration = declarations.of(name)
@@ -148,7 +148,7 @@ function declared.reader(name, taken)
    end)
 end
 
--- By kind: the letters of each kernel's tensors, by what follows its name
+-- By kind: the letters of each kernel's tensors, by the ending of the kernel's name
 local TENSORS = {
    plain = { [''] = 'ot', _gradient = 'ott' },
    pair = { [''] = 'ott', _gradients = 'oottt' },
@@ -157,7 +157,7 @@ local TENSORS = {
    averages = { [''] = 'ot', _grad_input = 'ott' },
 }
 
--- What stands for fields in a kernel's signature
+-- The letters of the fields in a kernel's signature
 local function letters_of(declaration, takes)
    local letters, rest = {}, false
    for word in takes:gmatch('%S+') do
@@ -175,7 +175,7 @@ local function letters_of(declaration, takes)
    return concat(letters)
 end
 
--- The class that says what a kernel takes, by the kernel's name with an ending: signatures are made when asked for.
+-- By kernel name: the class that declares its arguments, and the name's ending. Signatures are made on demand.
 local signed, endings = {}, {}
 
 setmetatable(signatures, { __index = function(self, kernel)
@@ -186,7 +186,7 @@ setmetatable(signatures, { __index = function(self, kernel)
    return self[kernel]
 end })
 
--- Says what the kernels of a class take, so that Python need not be asked.
+-- Registers the signatures of a class's kernels, so that Python need not be asked for them.
 function declared.sign(declaration)
    if not (declaration.kernel and declaration.takes) then return end
    for ending in pairs(TENSORS[declaration.kind]) do

@@ -1,10 +1,11 @@
--- Makes layers of kernels and of what is declared of them (nn/declarations.lua); lua_compat/kernels/nn/layers.py says
--- which kernels belong together, and under which names. A row says what is not declared, or is otherwise:
+-- Creates layers from kernels and declarations (nn/declarations.lua). lua_compat/kernels/nn/layers.py says which
+-- kernels belong together, and how they are named. A row gives what is not declared, or differs:
 --    name   the class, without nn.
---    init   function(self, ...): sets the fields from the constructor's arguments; check(self): raises for wrong ones
---    gradient  what follows a kernel's name for its gradient
---    f      the kernel's name, or what gives it for a module and its input; arguments(self, input) are its numbers
---    any_type  of layer.plain: whether it takes inputs of other types than its own
+--    init   function(self, ...): sets the fields from the constructor's arguments; check(self): raises for invalid ones
+--    gradient  the suffix of the gradient's kernel
+--    f      the kernel's name, or a function of a module and its input that returns it; arguments(self, input): its
+--           numbers
+--    any_type  in layer.plain: whether inputs may have another type than the layer
 --    text   function(self): what is printed after the type name
 local kernels = require 'torch.core.kernels'
 local kernel = kernels.of_layers
@@ -25,7 +26,7 @@ local function chosen(f)
    return function() return f end
 end
 
--- The class of a row; its constructor's and its kernel's functions: init, kernel, arguments
+-- Creates the class of a row. Returns it with the constructor's and the kernel's functions: init, kernel, arguments
 local function class_of(row)
    local name = row.name
    local declaration = declarations.of(name)
@@ -62,7 +63,7 @@ function layer.plain(row)
    return class
 end
 
--- A layer of two inputs, a table
+-- A layer with two inputs, in a table
 function layer.pair(row)
    local class, init, name, arguments = class_of(row)
    local f, gradients = kernel[name], kernel[name .. '_gradients']
@@ -84,12 +85,12 @@ function layer.pair(row)
    return class
 end
 
--- A layer with a weight, and a bias unless row.bias is nil; with bias_is_optional it has the method
--- noBias. weight(self), bias(self): sizes; fan_in(self): the default initialization is uniform within 1 /
--- sqrt of it; sizes: the fields that say the weight's sizes once more, by dimension, or false; start: what the weights
--- are at first, instead, and reset leaves them alone. keeps_windows: those of the forward pass may be kept for the
--- gradients (nn/convolution/luajit/kept_windows.lua). takes_target: the input may be { tensor, target }, where the
--- target's sizes count (arguments sees the table) and its gradient is zero.
+-- A layer with a weight, and with a bias unless row.bias is nil; bias_is_optional adds the method noBias. weight(self),
+-- bias(self): their sizes. fan_in(self): the default initialisation is uniform within 1 / sqrt of it. start: a constant
+-- initial value of the weights instead, which reset does not change. sizes: the fields that repeat the weight's sizes,
+-- by dimension, or false. keeps_windows: the forward pass may keep its windows for the gradients
+-- (nn/convolution/luajit/kept_windows.lua). takes_target: the input may be { tensor, target }; only the target's sizes
+-- are used (`arguments` receives the table), and its gradient is zero.
 function layer.with_parameters(row)
    local class, init, name, arguments = class_of(row)
    local check = row.check or none
@@ -97,7 +98,7 @@ function layer.with_parameters(row)
       kernel[name .. '_grad_parameters']
    local sizes, last = row.sizes, row.sizes and #row.sizes
 
-   -- Fields that a script has changed must still be the weight's. (nn/THNN.lua gives a module no more than it needs.)
+   -- Fields that a script has changed must still match the weight. (Modules made by nn/THNN.lua may lack them.)
    local function check_sizes(self)
       local weight = records[self.weight]
       if not weight or weight.nd ~= last then return end
@@ -170,7 +171,7 @@ function layer.with_parameters(row)
    return class
 end
 
--- A layer that keeps the places of maxima in `indices`. before(self, input) is called before the forward pass.
+-- A layer that keeps the positions of maxima in `indices`. before(self, input) is called before the forward pass.
 function layer.maxima(row)
    local class, init, name, arguments, of_gradient = class_of(row)
    local forward, gradient, before = kernel[name], kernel[name .. '_grad_input'], row.before or none
@@ -197,7 +198,7 @@ function layer.maxima(row)
    return class
 end
 
--- For layers of tables: entry i of gradInput as a tensor like input[i]; those beyond the input are dropped.
+-- For layers with table inputs: entry i of gradInput as a tensor like input[i]; entries beyond the input are dropped.
 function layer.gradient_entry(self, input, i)
    self.gradInput[i] = self.gradInput[i] or input[1].new()
    return self.gradInput[i]:resizeAs(input[i])

@@ -1,4 +1,4 @@
--- Fields of modules for volumes, which come in threes: kernel, steps, paddings.
+-- Fields of modules for volumes, which come in threes: kernel, strides, paddings.
 local volumes = {
    KERNEL = { 'kT', 'kW', 'kH' },
    STEP = { 'dT', 'dW', 'dH' },
@@ -9,7 +9,7 @@ local volumes = {
 
 function volumes.triple(self, names) return self[names[1]], self[names[2]], self[names[3]] end
 
--- Whether one of them differs from the neutral value
+-- Whether any of them differs from the neutral value
 function volumes.any(self, names, neutral)
    local a, b, c = volumes.triple(self, names)
    return a ~= neutral or b ~= neutral or c ~= neutral

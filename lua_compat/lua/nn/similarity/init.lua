@@ -1,4 +1,4 @@
--- Vectors compared with stored ones, or with each other.
+-- Comparisons of vectors with stored ones, or with each other.
 for _, part in ipairs{ 'euclidean', 'cosine', 'bilinear', 'pairs' } do require('nn.similarity.luajit.' .. part) end
 local kernel = require('torch.core.kernels').of_layers
 local layer = require 'nn.shared.layer'
@@ -12,7 +12,7 @@ local function check_dims(input)
    if input:dim() ~= 1 and input:dim() ~= 2 then error('input must be vector or matrix', 3) end
 end
 
--- accUpdateGradParameters of modules whose gradients do not all know a scale
+-- accUpdateGradParameters, for modules some of whose gradients ignore the scale
 local GRADIENTS = { gradWeight = 'weight', gradBias = 'bias', gradDiagCov = 'diagCov' }
 local function update_after(self, input, gradOutput, rate)
    local kept = {}
@@ -27,7 +27,7 @@ local function update_after(self, input, gradOutput, rate)
    end
 end
 
--- Of two inputs, batches of vectors: x1' W_k x2 + b_k for each output k
+-- For two batches of vectors: x1' W_k x2 + b_k for each output k
 local Bilinear = torch.class('nn.Bilinear', 'nn.Module')
 Bilinear.accUpdateGradParameters = update_after
 
@@ -85,7 +85,7 @@ function Bilinear:accGradParameters(input, gradOutput, scale)
    local first, second = check_inputs(self, input, gradOutput)
    scale = scale or 1
    assert(type(scale) == 'number' and scale >= 0)
-   -- As in Torch7, scale counts for the bias alone.
+   -- As in Torch7, scale applies only to the bias.
    kernel.bilinear_grad_parameters(self.gradWeight, self.gradBias, first, second, gradOutput, scale)
 end
 
@@ -128,7 +128,7 @@ function Cosine:updateGradInput(input, gradOutput)
    return self.gradInput
 end
 function Cosine:accGradParameters(input, gradOutput, scale)
-   if not gradOutput:isSameSizeAs(self.output) then torch.cmul(gradOutput, self.output) end -- an error
+   if not gradOutput:isSameSizeAs(self.output) then torch.cmul(gradOutput, self.output) end -- raises the size error
    kernel.cosine_grad_weight(self.gradWeight, input, gradOutput, self.weight, scale or 1)
 end
 
@@ -150,7 +150,7 @@ function Euclidean:reset(stdv)
    self.weight:uniform(-stdv, stdv)
 end
 
--- Torch7 views the input as batch x inputSize x 1: the error says what does not fit.
+-- Torch7 views the input as batch x inputSize x 1; its error says what does not fit.
 local function check_input(self, input)
    local size = self.weight:size(1)
    if input:dim() ~= 1 and input:dim() ~= 2 then error('1D or 2D input expected', 3) end
@@ -159,7 +159,7 @@ local function check_input(self, input)
    if input:dim() == 1 then return view(input, size, 1) end
    return view(input, input:size(1), size, 1)
 end
--- The gradients of the distances, which are the output, divided by these; 1e-7 keeps them from zero.
+-- gradOutput divided by the distances, which are the output; 1e-7 avoids division by zero.
 local function slopes(self, gradOutput)
    return torch.cdiv(gradOutput, torch.add(self.output, 1e-7)):viewAs(self.output)
 end
@@ -179,7 +179,7 @@ function Euclidean:accGradParameters(input, gradOutput, scale)
       self.diagCov, scale or 1)
 end
 
--- The same, the differences multiplied by a column of diagCov
+-- The same, with the differences multiplied by a column of diagCov
 local Weighted = torch.class('nn.WeightedEuclidean', 'nn.Module')
 Weighted.accUpdateGradParameters = update_after
 
@@ -198,7 +198,7 @@ for _, method in ipairs{ 'updateOutput', 'updateGradInput', 'accGradParameters' 
    Weighted[method] = Euclidean[method]
 end
 function Weighted:parameters() return { self.weight, self.diagCov }, { self.gradWeight, self.gradDiagCov } end
--- The nearest of k centres, which move towards the inputs nearest to them
+-- The nearest of k centres; the centres move towards the inputs nearest to them
 local Kmeans = torch.class('nn.Kmeans', 'nn.Module')
 
 function Kmeans:__init(k, dim, scale)
@@ -209,7 +209,7 @@ function Kmeans:__init(k, dim, scale)
    self.weight = torch.Tensor(k, dim)
    self.gradWeight = torch.Tensor(k, dim)
    self.clusterSampleCount = torch.Tensor(k)
-   self.loss = 0 -- squared distances to the nearest centres, summed
+   self.loss = 0 -- sum of the squared distances to the nearest centres
    self:reset()
 end
 
@@ -232,7 +232,7 @@ function Kmeans:initRandom(input)
    for i = 1, self.k do self.weight[i]:copy(input[indices[i]]) end
 end
 
--- Centres far from each other: each from the (1 - p) of the samples that are farthest from those before
+-- Centres far from each other: each is drawn from the (1 - p) of the samples that are farthest from the previous ones
 function Kmeans:initKmeansPlus(input, p)
    self.p = p or self.p or 0.95
    assert(self.p >= 0 and self.p <= 1, 'P value should be between 0-1.')
@@ -260,7 +260,7 @@ end
 
 function Kmeans:updateGradInput(input) return self.gradInput:resize(input:size()):zero() end
 
--- Minus the mean of the differences of a centre's samples to it
+-- Minus the mean difference between a centre and its samples
 function Kmeans:accGradParameters(input, _, scale)
    scale = self.scale or scale or 1
    assert(scale > 0, 'Scale has to be positive.')
@@ -269,7 +269,7 @@ function Kmeans:accGradParameters(input, _, scale)
    local differences = torch.add(self.weight:index(1, nearest), -1, input):mul(scale)
    local sums = self.gradWeight.new():resizeAs(self.gradWeight):zero()
    sums:indexAdd(1, nearest, differences)
-   local counts = torch.add(self.clusterSampleCount, 1e-7) -- not zero
+   local counts = torch.add(self.clusterSampleCount, 1e-7) -- avoids division by zero
    self.gradWeight:add(sums:cdiv(counts:view(self.k, 1):expandAs(sums)))
 end
 
@@ -288,7 +288,7 @@ layer.pair{ name = 'CosineDistance' }
 local PairwiseDistance = layer.pair{ name = 'PairwiseDistance' }
 local pairwise_gradients = PairwiseDistance.updateGradInput
 
--- The slope of an absolute value at 0, and at a NaN, is drawn: either side.
+-- The derivative of |x| at 0, and at NaN, is drawn at random from -1 and 1.
 function PairwiseDistance:updateGradInput(input, gradOutput)
    local first, second = unpack(pairwise_gradients(self, input, gradOutput))
    if self.norm ~= 1 then return self.gradInput end

@@ -10,11 +10,12 @@ local function uniform(self, stdv)
    self.bias:uniform(-stdv, stdv):mul(0.000001)
 end
 
--- Input: a tensor entries x (index, value); a table of them, the batch; or a tensor batch x entries x (index, value)
+-- Input: a tensor of entries x (index, value); a table of these, as a batch; or a tensor batch x entries x (index,
+-- value)
 local SparseLinear = torch.class('nn.SparseLinear', 'nn.Module')
 
--- How often gradients were accumulated since they were zero: after one time, only the columns of that input are not
--- zero.
+-- How often gradients were accumulated since they were zeroed. After one time, only the columns of that input are
+-- nonzero.
 local NEVER, ONCE, OFTEN = 0, 1, 2
 
 function SparseLinear:__init(inputSize, outputSize, doGradInput)
@@ -31,7 +32,8 @@ function SparseLinear:__init(inputSize, outputSize, doGradInput)
 end
 SparseLinear.reset = uniform
 
--- The input as a table of examples or a batch in one tensor, whether it is a batch, and whether one tensor.
+-- The input as a table of examples or as a batch in one tensor; also returns whether it is a batch, and whether one
+-- tensor.
 function SparseLinear:reshapeInput(input)
    if torch.type(input) == 'table' then return input, true, false end
    if input:dim() == 2 then return { input }, false, false end
@@ -108,7 +110,7 @@ function SparseLinear:updateGradInput(input, gradOutput)
    return self.gradInput
 end
 
--- The columns of weight that the only input since zeroGradParameters touched; nil if there were several.
+-- The columns of weight that the only input since zeroGradParameters used; nil if there were several inputs.
 local function touched(self)
    if not (self.lastInput and self.sparseUpdate == ONCE) then return end
    local columns = whole_numbers.beside(self.weight)
@@ -140,12 +142,12 @@ function SparseLinear:clearState()
    return Module.clearState(self)
 end
 
--- Input: { keys, values }, both vectors or tables of vectors, or { keys, values, sizes }, the vectors of a batch one
--- after the other. weight: a row per key. Gradients are kept only for the keys that occur.
+-- Input: { keys, values }, both vectors or tables of vectors; or { keys, values, sizes }, with a batch's vectors
+-- concatenated. weight: one row for each key. Gradients are kept only for the keys that occur.
 local IndexLinear = torch.class('nn.IndexLinear', 'nn.Module')
 
--- normalize: values are divided by the largest so far of their key, and keys have biases; weight then starts with
--- columns for that.
+-- normalize: values are divided by the largest value of their key so far, and keys have biases; the weight then starts
+-- with columns for that.
 function IndexLinear:__init(inputSize, outputSize, doGradInput, keysOffset, weight, bias, normalize)
    Module.__init(self)
    self.normalize = normalize and 4 or 0
@@ -156,7 +158,7 @@ function IndexLinear:__init(inputSize, outputSize, doGradInput, keysOffset, weig
    self.gradWeight = torch.Tensor()
    self.gradBias = torch.zeros(self.outputSize)
    self.gradWeightBuffer, self.valuesBuffer, self.normalizedValues = torch.Tensor(), torch.Tensor(), torch.Tensor()
-   -- what was accumulated since the gradients were zero
+   -- accumulated since the gradients were zeroed
    self.running = { cumSumSizes = {}, keys = {}, gradWeight = {}, counter = 1 }
    self.sizesCache, self.cumSumSizesCache = {}, {}
    self.weightDecay = 0
@@ -169,7 +171,7 @@ function IndexLinear:reset(stdv)
    if self.normalize > 0 then self.weight:narrow(2, 1, self.normalize):zero() end
 end
 
--- Returns keys, values and, for a whole batch, their sizes; isFlat and noBatch are set to the kind of input.
+-- Returns keys, values and, for a concatenated batch, their sizes; sets isFlat and noBatch to the kind of input.
 function IndexLinear:reshapeInput(input)
    assert(torch.type(input) == 'table' and (#input == 2 or #input == 3))
    local keys, values, sizes = unpack(input)

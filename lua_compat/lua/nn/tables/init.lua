@@ -1,4 +1,4 @@
--- Layers that take or return tables: splitting and joining tensors, and arithmetic element by element.
+-- Layers that take or return tables: splitting and joining of tensors, and elementwise arithmetic.
 local layer = require 'nn.shared.layer'
 local declared = require 'nn.shared.declared'
 local gradient_entry, drop_rest = layer.gradient_entry, layer.drop_rest
@@ -128,7 +128,7 @@ NarrowTable.clearState = nn.Identity.clearState
 
 local FlattenTable = torch.class('nn.FlattenTable', 'nn.Module')
 declared.construct(FlattenTable, 'FlattenTable')
--- Appends the tensors of a nested table to a list; the same nesting with their places in it.
+-- Appends the tensors of a nested table to a list. Returns the same nesting with their indices in it.
 local function flatten(list, nested)
    if torch.type(nested) ~= 'table' then
       list[#list + 1] = nested
@@ -154,7 +154,7 @@ local function unflatten(list, map)
 end
 function FlattenTable:updateOutput(input)
    assert(torch.type(input) == 'table', 'input must be a table')
-   -- the same tables again, as long as the input's tensors are the same
+   -- reuses the output table as long as the input's tensors are the same
    local output = {}
    local map = flatten(output, input)
    local same = #output == #self.output
@@ -178,7 +178,7 @@ function FlattenTable:type(name)
    return self
 end
 
--- A table of tables, transposed: { { a1, a2 }, { b1, b2 } } becomes { { a1, b1 }, { a2, b2 } }
+-- Transposes a table of tables: { { a1, a2 }, { b1, b2 } } becomes { { a1, b1 }, { a2, b2 } }
 local function zipped(lists)
    local result = {}
    for i, list in ipairs(lists) do
@@ -223,7 +223,7 @@ function ZipTableOneToMany:updateGradInput(input, gradOutput)
    return self.gradInput
 end
 
--- A criterion as a layer: input { input, target }
+-- A criterion as a layer; input: { input, target }
 local CriterionTable = torch.class('nn.CriterionTable', 'nn.Module')
 function CriterionTable:__init(criterion)
    Module.__init(self)
@@ -239,7 +239,7 @@ function CriterionTable:updateGradInput(input)
    return self.gradInput
 end
 
--- Arithmetic of the tensors of a table, element by element
+-- Elementwise arithmetic of the tensors of a table
 
 local function table_class(name)
    local class = torch.class('nn.' .. name, 'nn.Module')
@@ -274,7 +274,7 @@ function CSubTable:updateGradInput(input, gradOutput)
    return drop_rest(self, input)
 end
 
--- out = first times all inputs but one: copied first only where sizes or types differ
+-- out = first times all inputs except one. It is copied first only if sizes or types differ.
 local function multiply(out, first, input, but)
    local begin = but == 1 and 2 or 1
    local other = input[begin]
@@ -309,7 +309,7 @@ function CDivTable:updateGradInput(input, gradOutput)
    return drop_rest(self, input)
 end
 
--- The largest (smallest) of each element, the first of several
+-- The elementwise maximum (minimum), the first of equal ones
 for name, row in pairs{ CMaxTable = { 'gt', 'maxIdx' }, CMinTable = { 'lt', 'minIdx' } } do
    local better, index = unpack(row)
    local class = table_class(name)
@@ -331,7 +331,7 @@ for name, row in pairs{ CMaxTable = { 'gt', 'maxIdx' }, CMinTable = { 'lt', 'min
    end
 end
 
--- A tensor added to each of a table: input { tensor, { tensors } }
+-- Adds a tensor to each tensor of a table; input: { tensor, { tensors } }
 local CAddTensorTable = table_class('CAddTensorTable')
 function CAddTensorTable:updateOutput(input)
    self.output = {}
@@ -349,12 +349,12 @@ function CAddTensorTable:updateGradInput(input, gradOutput)
    return self.gradInput
 end
 
--- Experts weighted by a gate: input { gate, experts }, the gate (batch x) n, the experts a table of n tensors, or one
--- tensor with the n of them along dimension dim
+-- Experts weighted by a gate; input: { gate, experts }. The gate is (batch x) n; the experts are a table of n tensors,
+-- or one tensor with the experts along dimension dim
 local MixtureTable = torch.class('nn.MixtureTable', 'nn.Module')
 declared.construct(MixtureTable, 'MixtureTable')
 
--- The gate with n along dimension dim, the batch along the first, and else ones, dims in all.
+-- The gate viewed with n along dimension dim, the batch along the first, and 1 in all other of the `dims` dimensions.
 local function gate_view(self, gate, dims)
    local sizes = torch.LongStorage(dims):fill(1)
    if self.dimG == 2 then sizes[1] = gate:size(1) end
@@ -368,7 +368,7 @@ function MixtureTable:updateOutput(input)
    self.dim = self.dim or self.dimG
    self.batchSize = self.dimG == 2 and gate:size(1) or 1
    if self.table or torch.type(experts) == 'table' then
-      self.table = true -- from then on, as in Torch7
+      self.table = true -- stays set, as in Torch7
       if gate:size(self.dimG) ~= #experts then error('Should be one gater output per expert') end
       local weights = gate_view(self, gate, experts[1]:dim() + 1)
       self.output:resizeAs(experts[1]):zero()

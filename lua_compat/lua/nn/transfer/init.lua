@@ -1,9 +1,8 @@
--- Transfer functions: a function of each element. A row of the table below is a module:
--- name, the kernel's function, and:
---    f_in_place(self, input): the kernel's function in place, where Torch7's does otherwise with a NaN
---    of_gradient: what makes the gradient's parameters of the function's, where they are others
+-- Transfer functions. A row of the table below is a module: its name, its kernel, and:
+--    f_in_place(self, input): the kernel for in-place use, if Torch7 treats NaN differently there
+--    of_gradient: converts the function's parameters to the gradient's, if they differ
 --    of_output: whether the derivative is computed from the output
---    init(self): more of the constructor; check(self): raises for wrong fields
+--    init(self): the rest of the constructor; check(self): raises for invalid fields
 for _, part in ipairs{ 'elementwise', 'prelu', 'gated_linear', 'softmax' } do require('nn.transfer.luajit.' .. part) end
 local kernel = require('torch.core.kernels').of_layers
 local layer = require 'nn.shared.layer'
@@ -59,8 +58,8 @@ local function define(row)
    return class
 end
 
--- In place a NaN stays, except that Torch7 then limits a vector, and what lies apart, once more as if it were not in
--- place.
+-- In place, NaN is kept. But for vectors and tensors that are not contiguous, Torch7 then also applies the out-of-place
+-- limits.
 local function in_place(name)
    return function() return name end
 end
@@ -79,7 +78,7 @@ for _, row in ipairs{
    { name = 'SoftSign', f = 'soft_sign' },
    { name = 'LogSigmoid', f = 'log_sigmoid' },
    { name = 'SoftPlus', f = 'soft_plus',
-      -- the gradient compares the output with the threshold, of which this is the input
+      -- Torch7's gradient compares the output with the threshold; this is the corresponding input
       of_gradient = function(beta, threshold)
          if threshold <= 0 then return beta, -math.huge end
          return beta, threshold < 40 and math.log(math.exp(threshold) - 1) or threshold
@@ -90,7 +89,7 @@ for _, row in ipairs{
    { name = 'LeakyReLU', f = 'leaky_relu', text = '(%g)',
       f_in_place = in_place 'leaky_relu_in_place',
       init = function(self)
-         -- a flag in the slope's place is an in-place flag that Torch7 drops
+         -- a boolean in place of the slope is an in-place flag, which Torch7 ignores
          if type(self.negval) == 'boolean' then self.negval = 1 / 100 end
          if self.negval < 0 then self.inplace = false end
       end },
@@ -115,7 +114,7 @@ for _, row in ipairs{
       end },
 } do define(row) end
 
--- The gradient at the output is copied, so it may be of another type.
+-- gradOutput is copied, so it may have another type.
 local SoftSign = torch.getmetatable('nn.SoftSign')
 local gradient_of_soft_sign = SoftSign.updateGradInput
 function SoftSign:updateGradInput(input, gradOutput)
@@ -126,7 +125,7 @@ end
 local ReLU, Threshold = torch.class('nn.ReLU', 'nn.Threshold')
 function ReLU:__init(inplace) Threshold.__init(self, 0, 0, inplace) end
 
--- f(x) = x - tanh(x); the gradient is that of the tanh of the forward pass, as under Torch7
+-- f(x) = x - tanh(x); the gradient uses tanh from the forward pass, as in Torch7
 local TanhShrink = torch.class('nn.TanhShrink', 'nn.Module')
 function TanhShrink:__init()
    Module.__init(self)
@@ -140,14 +139,14 @@ end
 local Clamp, HardTanh = torch.class('nn.Clamp', 'nn.HardTanh')
 function Clamp:__init(low, high) HardTanh.__init(self, low, high) end
 
--- Bounds that a script has taken away are the default's.
+-- Bounds that a script has removed get their defaults.
 local limit = HardTanh.updateOutput
 function HardTanh:updateOutput(input)
    self.min_val, self.max_val = self.min_val or -1, self.max_val or 1
    return limit(self, input)
 end
 
--- Soft maxima over the classes: the last dimension of a vector or matrix, the third last of images
+-- Softmax functions over the classes: the last dimension of a vector or matrix, the third last of images
 for name, f in pairs{ SoftMax = 'softmax', LogSoftMax = 'log_softmax', SoftMin = 'softmin',
    SpatialSoftMax = 'softmax', SpatialLogSoftMax = 'log_softmax' } do
    local class = torch.class('nn.' .. name, 'nn.Module')
@@ -161,7 +160,7 @@ for name, f in pairs{ SoftMax = 'softmax', LogSoftMax = 'log_softmax', SoftMin =
    end
 end
 
--- The first half of dim (by default the last) times the sigmoid of its second half
+-- The first half of dimension dim (default: the last) times the sigmoid of the second half
 layer.plain{ name = 'GatedLinearUnit',
    arguments = function(self, input) return self.dim or input:dim() end }
 
@@ -175,7 +174,7 @@ layer.with_parameters{ name = 'PReLU', start = 0.25,
    end,
    weight = function(self) return math.max(self.nOutputPlane, 1) end }
 
--- f(x) = x for x > 0, else x times a number drawn between lower and upper (their mean when evaluating)
+-- f(x) = x for x > 0, else x times a number drawn between lower and upper (their mean in evaluation)
 local RReLU = torch.class('nn.RReLU', 'nn.Module')
 local set_slopes, slopes = declared.setter 'RReLU', declared.reader 'RReLU'
 function RReLU:__init(...)
@@ -183,14 +182,14 @@ function RReLU:__init(...)
    set_slopes(self, ...)
    assert(self.lower <= self.upper and self.lower >= 0 and self.upper >= 0)
 end
--- The bounds as numbers of the elements' type, in which Torch7 computes with them; whether to draw, and in place
+-- The bounds in the elements' type, as in Torch7's arithmetic; whether to draw; whether in place
 local function fields_of(self, input)
    local cast = records[input].T.cast
    local lower, upper, train, inplace = slopes(self)
    lower, upper = cast(lower), cast(upper)
    return lower, upper, cast(upper - lower), cast(lower + upper) / 2, train, inplace
 end
-local ALIKE = 1e-6 -- bounds that are no further apart draw nothing for the gradient
+local ALIKE = 1e-6 -- bounds closer than this count as equal in the gradient
 
 function RReLU:updateOutput(input)
    local lower, upper, _, mean, train, inplace = fields_of(self, input)
@@ -229,7 +228,7 @@ function RReLU:clearState()
 end
 function RReLU:__tostring__() return ('%s (l:%f, u:%f)'):format(torch.type(self), self.lower, self.upper) end
 
--- max(x, 0) and max(-x, 0) side by side
+-- max(x, 0) and max(-x, 0), concatenated
 local CReLU, Sequential = torch.class('nn.CReLU', 'nn.Sequential')
 local set_dimensions = declared.setter 'CReLU'
 function CReLU:__init(...)

@@ -1,4 +1,4 @@
--- Larger images and volumes: input (batch x) planes x (depth x) height x width.
+-- Upsampling of images and volumes: input (batch x) planes x (depth x) height x width.
 require 'nn.upsampling.luajit.upsampling'
 local layer = require 'nn.shared.layer'
 
@@ -45,7 +45,7 @@ layer.plain{ name = 'SpatialUpSamplingBilinear', f = 'upsample_linear', argument
       return ('(%d, %d)'):format(self.oheight, self.owidth)
    end }
 
--- A factor, or for 'linear' the sizes themselves
+-- A factor or, for 'linear', the sizes themselves
 local linear_modes = { linear = true, bilinear = true, trilinear = true }
 
 layer.plain{ name = 'UpSampling', f = function(self) return 'upsample_' .. self.mode end,

@@ -1,4 +1,4 @@
--- Batch normalization of few elements, computed here, of numbers all of which are finite.
+-- Batch normalization of few elements in LuaJIT, for finite numbers.
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local ways = require 'torch.core.ways'
@@ -12,11 +12,11 @@ local floor, sqrt, huge = math.floor, math.sqrt, math.huge
 local apart, room = gates.apart, rooms.room
 local doubles = ffi.typeof 'double *'
 
-local MOST = 2 ^ 14 -- elements; PyTorch computes with several at once
+local MOST = 2 ^ 14 -- elements; PyTorch vectorises larger inputs
 local LARGEST_FLOAT = 2 ^ 128 - 2 ^ 104
 
--- What is computed over: planes, elements of a plane in each example (pixels) and in all (total), and how the elements
--- of a plane lie: several runs of n neighbours, `step` apart, `between` from run to run.
+-- The geometry: planes, elements of a plane in each example (pixels) and in all (total), and the layout of a plane's
+-- elements: `several` runs of n elements with stride `step`, `between` apart.
 local geometry_of = geometry.of('', 'planes, pixels, total, several, n, step, between', function(g, x)
    local examples, planes, pixels = x[1], x[3], 1
    for d = 5, 2 * x.nd - 1, 2 do pixels = pixels * x[d] end
@@ -29,21 +29,21 @@ local geometry_of = geometry.of('', 'planes, pixels, total, several, n, step, be
    return g
 end)
 
--- The geometry where x is for LuaJIT.
+-- The geometry, if x is suitable for LuaJIT.
 local function begin(x)
    if x.nd < 2 or x.nd > 5 then return no 'no batch' end
    return gates.typed(x.T, x) and gates.few(count(x), MOST) and gates.plain(x, x.T) and gates.finite(x)
       and geometry_of(x)
 end
 
--- Whether tensors, some of which may be nil, have a number for each plane.
+-- Whether tensors, some of which may be nil, have one number for each plane.
 local function are_vectors(g, T, a, b, c, d)
    return gates.vector(a, T, g.planes) and gates.vector(b, T, g.planes) and gates.vector(c, T, g.planes)
       and gates.vector(d, T, g.planes)
 end
 
--- The sum over a plane. Two sums, of neighbouring halves, do not wait for each other; LuaJIT wants whole numbers to
--- count by.
+-- The sum over a plane. The sums of even and odd elements do not depend on each other. LuaJIT needs whole numbers as
+-- loop counters.
 local function sum(q, first, g)
    local n, step = g.n, g.step
    local a, b, half = 0, 0, floor(n / 2) * step
@@ -55,7 +55,7 @@ local function sum(q, first, g)
    return a + b
 end
 
--- That of the squares of the differences from the mean.
+-- The sum of the squared differences from the mean.
 local function squares(q, first, g, mean)
    local n, step = g.n, g.step
    local a, b, half = 0, 0, floor(n / 2) * step
@@ -70,7 +70,7 @@ local function squares(q, first, g, mean)
    return a + b
 end
 
--- That of the products of the differences and the gradients at u.
+-- The sum of the products of these differences with the gradients at u.
 local function products(u, q, first, g, mean)
    local n, step = g.n, g.step
    local a, b, half = 0, 0, floor(n / 2) * step
@@ -115,7 +115,7 @@ function luajit.batch_normalization(out, x, weight, bias, running_mean, running_
    if train and total < 2 then return no 'one number for each plane' end
    if not gates.resized_as(out, x) then return false end
    local p, q = first_element(out), first_element(x)
-   -- The running statistics are moved last: what the kernel computes after all begins with those before.
+   -- The running statistics are updated last: if the kernel has to compute after all, it needs the old ones.
    local means = ffi.cast(doubles, room('means', 16 * planes))
    local all_squares = means + planes
    for c = 0, planes - 1 do
@@ -123,7 +123,7 @@ function luajit.batch_normalization(out, x, weight, bias, running_mean, running_
       if train then
          mean = T.cast(sum(q, first, g)) / total
          local sum_of_squares = squares(q, first, g, mean)
-         -- A square is of the tensor's type: the kernel looks which of them overflow.
+         -- Squares have the tensor's type: the kernel handles those that overflow.
          if sum_of_squares > LARGEST_FLOAT and sum_of_squares < huge and T.size == 4 then
             return no 'squares that overflow'
          end
@@ -144,7 +144,7 @@ function luajit.batch_normalization(out, x, weight, bias, running_mean, running_
    return true
 end
 
--- Whether a parameter's gradient, if there is any, may be added to.
+-- Whether a parameter's gradient, if any, can be added to.
 local function takes(t, x, grad_output, weight, means, deviations)
    return not t or apart(t, x, grad_output, weight) and apart(t, means, deviations)
 end

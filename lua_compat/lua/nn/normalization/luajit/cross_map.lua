@@ -1,5 +1,4 @@
--- Normalization over neighbouring planes of images of few elements, computed here, of
--- numbers all of which are finite.
+-- Local response normalization over neighbouring planes of few elements, in LuaJIT, for finite numbers.
 local memory = require 'torch.core.memory'
 local ways = require 'torch.core.ways'
 local gates = require 'nn.shared.luajit.gates'
@@ -11,15 +10,15 @@ local floor, max, min, sqrt = math.floor, math.max, math.min, math.sqrt
 
 local LARGEST_FLOAT = (2 - 2 ^ -23) * 2 ^ 127
 
--- Elements of an image and of a plane.
+-- The numbers of elements of an image and of a plane.
 local function sizes(x)
    local nd = x.nd
    local pixels = x[2 * nd - 3] * x[2 * nd - 1]
    return x[2 * nd - 5] * pixels, pixels
 end
 
--- s = the sums of q over the planes from `before` ones before each to `after` ones behind it, of n elements:
--- planes lie one after the other, so the neighbours of all planes of an image are one loop.
+-- s = the sums of q over `before` planes before each and `after` planes after it, for n elements. Planes are
+-- contiguous, so the neighbours of all planes of an image are added in one loop.
 local function add_neighbours(s, q, n, image, pixels, before, after)
    local others = image / pixels - 1
    before, after = min(before, others), min(after, others)
@@ -34,7 +33,7 @@ end
 
 -- r = s ^ -beta
 local function take_powers(r, s, n, beta)
-   if beta == 0.75 then -- as a rule: roots are faster than exp and log
+   if beta == 0.75 then -- the usual case: roots are faster than exp and log
       for k = 0, n - 1 do
          local root = sqrt(s[k])
          r[k] = 1 / (root * sqrt(root))
@@ -47,7 +46,7 @@ local function take_powers(r, s, n, beta)
    numbers.exponentiate(r, n)
 end
 
--- The numbers of x, what each is multiplied with, and what that is a power of; nil where that is for Python.
+-- The numbers of x, their factors, and the sums that the factors are powers of; nil if Python has to compute.
 local function factors(x, size, alpha, beta, more)
    if not gates.planes(x, 2) or not gates.whole(1, size) then return nil end
    local image, pixels = sizes(x)
@@ -60,7 +59,7 @@ local function factors(x, size, alpha, beta, more)
       squares[k] = p[k] * p[k]
       total = total + squares[k]
    end
-   if total > LARGEST_FLOAT and x.T.size < 8 then return no 'squares that overflow' end -- as floats, in Torch7
+   if total > LARGEST_FLOAT and x.T.size < 8 then return no 'squares that overflow' end -- in float, as in Torch7
    add_neighbours(sums, squares, n, image, pixels, floor(size / 2), floor((size - 1) / 2))
    for k = 0, n - 1 do sums[k] = more + alpha / size * sums[k] end
    take_powers(powers, sums, n, beta)
@@ -86,7 +85,7 @@ function luajit.cross_map_lrn_gradient(gradient, x, grad_output, size, alpha, be
    local n, image, pixels = count(x), sizes(x)
    local products = numbers.room('squares', n)
    for k = 0, n - 1 do products[k] = g[k] * p[k] * powers[k] / sums[k] end
-   -- each plane is in the neighbourhoods of those that it has on its other side
+   -- each plane is in the neighbourhoods of the planes on its other side
    add_neighbours(sums, products, n, image, pixels, floor((size - 1) / 2), floor(size / 2))
    local factor = 2 * alpha * beta / size
    for k = 0, n - 1 do p[k] = g[k] * powers[k] - factor * p[k] * sums[k] end

@@ -10,8 +10,7 @@ local max, abs, huge = math.max, math.abs, math.huge
 local of, both, rows_and_columns = numbers.of, pairs_of_rows.both, pairs_of_rows.rows_and_columns
 local raised, dot = pairs_of_rows.raised, pairs_of_rows.dot
 
--- Rows divided by (the sum of the powers of their elements' sizes + eps) ^ (1 / power), or where that is infinite by
--- the largest size + eps.
+-- Rows divided by (sum of |x|^power + eps)^(1 / power) or, for an infinite power, by the largest |x| + eps.
 
 local function sum_of_powers(p, at, n, power)
    if power == 2 then return dot(p, p, at, n) end
@@ -37,7 +36,7 @@ function luajit.normalize(out, x, power, eps)
    return gates.resized_as(out, x) and numbers.write(out, p, 1)
 end
 
--- Only the first of the largest has a slope.
+-- Only the first of the largest elements contributes to the gradient.
 local function slopes_by_largest(p, g, at, n, largest, divisor, along)
    local place = at
    while abs(p[place]) ~= largest do place = place + 1 end
@@ -46,7 +45,7 @@ local function slopes_by_largest(p, g, at, n, largest, divisor, along)
    p[place] = p[place] - slope
 end
 
--- Below a power of 2 eps is added as in Torch7, so that nothing is divided by 0.
+-- For powers below 2, eps is added as in Torch7, so that nothing is divided by 0.
 local function slopes_by_power(p, g, at, n, power, divisor, along, eps)
    local more = power < 2 and eps or 0
    for k = at, at + n - 1 do p[k] = g[k] / divisor - along * p[k] * raised(abs(p[k]) + more, power - 2) end

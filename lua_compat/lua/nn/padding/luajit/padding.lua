@@ -1,6 +1,6 @@
--- Borders of small images and volumes, and their gradients: rows are copied as blocks of bytes, also those of a border,
--- which are there already, then the columns of a border one by one. Loops go through all planes: LuaJIT enters each
--- anew.
+-- Padding of small images and volumes, and the gradients. Rows, including those of a border, are copied as blocks of
+-- bytes; then the border's columns are copied one by one. Loops run over all planes, because LuaJIT enters a loop anew
+-- each time.
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local blas = require 'torch.luajit.blas'
@@ -16,13 +16,13 @@ local room, bytes_at = rooms.room, rooms.bytes_at
 
 local MOST = 2 ^ 16 -- elements of the larger images; for more PyTorch has several threads
 
--- Where the border's elements come from, for one at `at` (from 0, negative in front) of n.
+-- The source of a border's element at `at` (from 0, negative in front) of n.
 local sources = {
    reflection = function(at, n) return at < 0 and -at or at >= n and 2 * (n - 1) - at or at end,
    replication = function(at, n) return max(0, min(at, n - 1)) end,
 }
 
--- The rows or columns of a border, from 0 before the border: two lists, of those and of what each repeats.
+-- The rows or columns of a border, from 0 before the border: two lists, of their positions and of what each repeats.
 local function repeated(source, n, before, behind)
    local to, from = {}, {}
    for at = -before, source and n + behind - 1 or -before - 1 do
@@ -31,8 +31,8 @@ local function repeated(source, n, before, behind)
    return to, from
 end
 
--- The border's numbers are l, r, t, b (left, right, top, bottom), and front and back of volumes.
---    planes, frames, height, width: of all images or volumes (images have a frame); deep, high, wide: with the border
+-- The border's widths are l, r, t, b (left, right, top, bottom), and front and back for volumes.
+--    planes, frames, height, width: of all images or volumes (images have one frame); deep, high, wide: with the border
 --    rows, columns: of the border; row_sources, column_sources: what they repeat
 local function completing(kind)
    return function(g, x)
@@ -54,25 +54,25 @@ local function completing(kind)
    end
 end
 
--- Elements as whole numbers: NaNs keep their bits.
+-- Elements are handled as whole numbers, so that NaNs keep their bits.
 local CELLS = { [4] = ffi.typeof('int32_t *'), [8] = ffi.typeof('int64_t *') }
 
--- Column `to` of `rows` rows becomes column `from` of the same rows, `step` elements apart.
+-- Copies column `from` of `rows` rows to column `to`; rows are `step` elements apart.
 local function copy_column(cells, to, from, rows, step)
    for k = 0, (rows - 1) * step, step do cells[to + k] = cells[from + k] end
 end
 
--- Column `to` of rows of `width` elements at p is added to by column `from` of rows of `wide` elements at q.
+-- Adds column `from` of rows of `wide` elements at q to column `to` of rows of `width` elements at p.
 local function add_column(p, to, width, q, from, wide, rows, get)
    for k = 0, rows - 1 do p[to + k * width] = get(p, to + k * width) + get(q, from + k * wide) end
 end
 
--- So many planes at q to p with their border.
+-- Copies `planes` planes from q to p with their border.
 local function pad_planes(g, kind, size, p, q, planes)
    local row, padded, rows, sources_of_rows = g.width * size, g.wide * size, g.rows, g.row_sources
    local plane, copying = g.high * padded, lengths.into_planes(row)
    if kind == 'zero' then fill(p, planes * plane) end
-   local first = p + g.l * size -- what is not in the border's columns
+   local first = p + g.l * size -- the first element outside the border's columns
    copying(first + g.t * padded, q, planes, g.height, padded, row, (g.t + g.b) * padded, row)
    for k = 1, #rows do
       copying(first + rows[k] * padded, first + sources_of_rows[k] * padded, 1, planes, plane, plane, 0, row)
@@ -103,7 +103,7 @@ local function pad(g, kind, out, x)
    return true
 end
 
--- So many planes at p become the gradients of those that the border at q was made from.
+-- Adds up at p the gradients of `planes` planes from those of the padded planes at q.
 local function add_planes(g, kind, T, routine, p, q, planes)
    local size, high, wide, height, width, t = T.size, g.high, g.wide, g.height, g.width, g.t
    local row, padded = width * size, wide * size
@@ -127,7 +127,7 @@ local function add_planes(g, kind, T, routine, p, q, planes)
    end
 end
 
--- The frames at q, of which those of a border are added to the first and the last of the others: in a room.
+-- The frames at q, in a scratch buffer, with the border's frames added to the first and the last.
 local function add_frames(g, routine, q, size)
    local elements, frames, deep = g.high * g.wide, g.frames, g.deep
    local frame = elements * size

@@ -1,6 +1,6 @@
--- Maxima and means of as many windows as given, which cover an image, of few elements, and their gradients. The
--- elements of all windows of an image are one list of places; each window is one loop over its part, for four planes
--- together.
+-- Adaptive max- and average-pooling of few elements, over a given number of windows that cover an image, and the
+-- gradients. The positions of all windows' elements form one list; each window is one loop over its part, for four
+-- planes at once.
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
@@ -15,19 +15,19 @@ local luajit, no = ways.luajit, ways.no
 local count, first_element = memory.count, memory.first_element
 local floor, ceil = math.floor, math.ceil
 
-local MOST = 2 ^ 16 -- elements of the images; PyTorch finds these maxima one window after the other
+local MOST = 2 ^ 16 -- elements of the images; PyTorch processes one window after another
 
--- Where window k of n of a dimension starts or ends, before rounding. Of maxima Torch7 divides and multiplies
--- in single precision.
+-- The start or end of window k of n along a dimension, before rounding. For maxima, Torch7 computes in single
+-- precision.
 local single = types.Float.cast
 local function place_of_maximum(k, n, size) return single(single(k / n) * size) end
 local function place_of_mean(k, n, size) return k * size / n end
 
 local function array(n) return ffi.new('int32_t[?]', n) end
 
--- The geometry g of n x m windows over x, whose places are rounded so: window w of `windows` has the elements starts[w]
--- to starts[w + 1] - 1, which are `places` after the first of a plane, in row `rows` and column `columns` of their
--- window, from 1; heights and widths: of windows; planes and pixels: of all images.
+-- Completes the geometry g of n x m windows over x; `place` rounds their bounds. Window w of `windows` has the elements
+-- starts[w] to starts[w + 1] - 1 of the list `places`, which are offsets within a plane, with their `rows` and
+-- `columns` within the window (from 1). heights, widths: sizes of windows; planes, pixels: of all images.
 local function completing(place)
    return function(g, x)
       if not gates.planes(x, 2) or not gates.whole(1, g.n, g.m) then return false end
@@ -62,9 +62,9 @@ local FIELDS = 'height, width, pixels, planes, windows, starts, heights, widths,
 local of_maxima = geometry.of('n, m', FIELDS, completing(place_of_maximum))
 local of_means = geometry.of('n, m', FIELDS, completing(place_of_mean))
 
--- A function for each type (traces are for one type of memory) of a text that is done for each window of each
--- plane, four planes, or one, together: of plane @ the first element is q[first@], and its result k@.
--- $read(pointer, place) is an element that may be NaN.
+-- Compiles a text that runs for each window of each plane, for four planes, or one, at a time: plane @ starts at
+-- q[first@], and its result is k@. $read(pointer, place) reads an element that may be NaN. One function for each type,
+-- because traces are for one type of memory.
 local LOOPS = [[
    return function(p, q, g, of_rows, of_columns)
       local windows, starts, places, rows, columns, heights, widths =
@@ -95,7 +95,7 @@ local function over_windows(body, is_plain)
    end)
 end
 
--- The greatest first, then where it is: the branches of that can be guessed.
+-- First the maximum, then its position: the branches for the position are predictable.
 local find_maxima = over_windows([[
    local $each($1){best@} = $each($1){q[first@ + places[from] ]}
    for t = from + 1, to do
@@ -108,7 +108,7 @@ local find_maxima = over_windows([[
       p[k@], of_rows[k@], of_columns[k@] = q[first@ + places[t] ], rows[t], columns[t]
    end}]], true)
 
--- Sums and quotients are rounded to the type at each step, as Torch7's.
+-- Sums and quotients are rounded to the type after each step, as in Torch7.
 local AVERAGE = [[
    local $each($1){s@} = $each($1){0}
    for t = from, to do
@@ -144,11 +144,11 @@ function luajit.adaptive_max_pooling(out, indices, x, n, m)
    return true
 end
 
--- Gives the gradient zeros, in one piece.
+-- Resizes the gradient, contiguous, and fills it with zeros.
 local function begin(gradient, x) return gates.resized_as(gradient, x) and few.zero(gradient, count(gradient)) end
 
--- The gradients at q go to where each maximum was; false for a place outside: Python begins anew, and raises
--- the error.
+-- Adds the gradients at q to the positions of the maxima. Returns false for a position outside its plane: Python starts
+-- again, and raises the error.
 local ADD = [[
    return function(p, q, g, of_rows, of_columns)
       local starts, places, windows, width, w, first = g.starts, g.places, tobit(g.windows), g.width, 0,
@@ -160,7 +160,7 @@ local ADD = [[
          at = first + at
          p[at] = get(p, at) + get(q, k)
          w = tobit(w + 1)
-         local in_plane = arshift(tobit(w - windows), 31) -- -1 or 0: no branch is taken at the end of a plane
+         local in_plane = arshift(tobit(w - windows), 31) -- -1 or 0: avoids a branch at the end of a plane
          w, first = band(w, in_plane), tobit(first + band(pixels, bnot(in_plane)))
       end
       return true

@@ -1,4 +1,4 @@
--- Means of windows of images and volumes of few elements.
+-- Average-pooling of images and volumes of few elements.
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local ways = require 'torch.core.ways'
@@ -10,12 +10,12 @@ local luajit, no = ways.luajit, ways.no
 local first_element = memory.first_element
 local min, max = math.min, math.max
 
--- p = the means of q; the elements of p become larger by what the gradients q of the means are for each. a: how many
--- elements count of each window of all planes. Sums and quotients are rounded to the type at each step, as Torch7's.
+-- Pooling: p = the means of q. Its gradient: the elements of p receive their shares of the gradients q. a: the divisor
+-- of each window of all planes. Sums and quotients are rounded to the type after each step, as in Torch7.
 local average = window_sums.sums '$each($1){p[k + @]} = $each($1){s@ / a[k + @]}'
 local distribute = window_sums.loop{ window = 'local s = to_type($read(q, k) / a[k]) $all(p[$at] = $read(p, $at) + s)' }
 
--- The geometry of windows, and divisors: the elements of each that count, those of the border among them or not.
+-- The geometry of windows, and their divisors: the numbers of their elements, with or without those of the border.
 local function complete(g, x)
    if not window_sums.complete(g, x) then return false end
    local divisors, of_image = ffi.new('int32_t[?]', g.n), not g.volumes and not g.with_border
@@ -36,7 +36,7 @@ end
 local of_images = window_sums.geometry_of('kw, kh, dw, dh, pw, ph, by_ceil, with_border', complete, 'divisors')
 local of_plain_volumes = window_sums.geometry_of('kt, kw, kh, dt, dw, dh', complete, 'with_border, divisors')
 
--- Windows of a volume with a border, or of which the number is rounded up, are Python's.
+-- Windows of a volume with a border, or in ceil mode, are left to Python.
 local function of_volumes(x, kt, kw, kh, dt, dw, dh, ...)
    for k = 1, select('#', ...) do
       if select(k, ...) ~= 0 then return no 'windows of volumes with a border, or in ceil mode' end

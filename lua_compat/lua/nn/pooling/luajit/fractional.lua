@@ -1,4 +1,4 @@
--- Max-pooling of windows at random places of few images and volumes, as nn/pooling/luajit/maxima.lua says.
+-- Fractional max-pooling (windows at random places) of few images and volumes, on top of nn/pooling/luajit/maxima.lua.
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local ways = require 'torch.core.ways'
@@ -11,7 +11,7 @@ local luajit, no, floor = ways.luajit, ways.no, math.floor
 local rooms, whole_numbers = new_rooms(), ffi.typeof 'int32_t *'
 local function room(name, n) return (ffi.cast(whole_numbers, rooms(name, 4 * n))) end
 
--- A dimension of so many windows.
+-- A dimension with this number of windows.
 local function axis(size, windows, span)
    if not gates.whole(1, windows, span) then return false end
    if windows + span - 1 >= size then return no 'as many windows as places' end
@@ -28,8 +28,8 @@ end
 local of_images = geometry.of('rows, columns, kh, kw', 'times, kt' .. maxima.FIELDS, complete)
 local of_volumes = geometry.of('times, rows, columns, kt, kh, kw', maxima.FIELDS, complete)
 
--- Fills `to` with where the windows of a dimension begin (from 0), for a sample between 0 and 1: as Torch7 rounds, in
--- numbers of the type. distance: from one number to the next
+-- Writes to `to` where the windows of a dimension begin (from 0), for a sample between 0 and 1, rounded in the tensor's
+-- type as in Torch7. distance: the stride of the dimension
 local function begin_axis(to, axis, distance, sample, cast)
    local last = axis.size - axis.span
    local step = cast(last / (axis.count - 1))
@@ -38,8 +38,8 @@ local function begin_axis(to, axis, distance, sample, cast)
    to[axis.count - 1] = last * distance
 end
 
--- Where the windows begin, in all planes and in their own (from 1): both in rooms; nil where a sample is not between 0
--- and 1.
+-- Where the windows begin, over all planes, and within their plane (from 1), in two scratch buffers; nil if a sample is
+-- not between 0 and 1.
 local function lay_out(g, samples)
    local time, row, column, T, k = g.time, g.row, g.column, samples.T, 0
    local begins, places = room('begins', g.n), room('places', g.n)

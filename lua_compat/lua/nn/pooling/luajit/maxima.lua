@@ -1,9 +1,9 @@
--- Max-pooling of few images and volumes, and its gradients, which go to the places of the maxima.
+-- Max-pooling of few images and volumes, and its gradients, which go to the positions of the maxima.
 --
--- LuaJIT enters a loop anew each time, which costs as much as small windows: all windows of all planes are one loop,
--- and the numbers that a small window sees are written out in it. Which of them is the greatest is random, and a
--- processor guesses branches: the first place is the greatest of the negative ones, where a difference to the maximum
--- makes one infinite. All numbers are finite.
+-- LuaJIT enters a loop anew each time, which costs as much as a small window. So one loop covers all windows of all
+-- planes, and small windows are unrolled in it. Which element is the largest is random, so a branch would be
+-- mispredicted. Instead, the position is computed: for all elements but the maximum, the difference to it is scaled to
+-- minus infinity, and the largest negated position remains. All numbers are finite.
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
@@ -22,12 +22,12 @@ local halves = ffi.typeof 'int32_t *'
 
 local maxima = {}
 
-local MOST = 2 ^ 17 -- numbers of all images; for more, several threads are faster
+local MOST = 2 ^ 17 -- elements of all images; for more, several threads are faster
 local MOST_WINDOWS, MOST_TAPS = 2 ^ 15, 1024
-local MOST_OF_GRADIENTS = 2 ^ 15 -- numbers: a new gradient and places cost PyTorch several operators
+local MOST_OF_GRADIENTS = 2 ^ 15 -- elements; PyTorch needs several operators for a new gradient and the positions
 
--- One dimension of what is pooled: its size, how many windows there are, the step from one to the next, the border
--- before it, how many numbers a window sees, their distance, and the size with the border, as far as windows see.
+-- One dimension: its size, the number of windows, their stride, the border in front, the number of elements that a
+-- window reads, their distance (dilation), and the size with the border, as far as windows read.
 local function axis(size, n, step, border, span, dilation, reach)
    return { size = size, count = n, step = step, border = border, span = span, dilation = dilation,
       reach = reach or (n - 1) * step + dilation * (span - 1) + 1 }
@@ -35,7 +35,7 @@ end
 
 maxima.axis = axis
 
--- Whether every window has a number that is not the border's.
+-- Whether every window reads an element outside the border.
 local function all_reach(size, span, step, border, dilation)
    for first = -border, -1, step do
       local tap = ceil(-first / dilation)
@@ -44,7 +44,7 @@ local function all_reach(size, span, step, border, dilation)
    return true
 end
 
--- A dimension as a layer counts its windows.
+-- A dimension with its windows counted as the layer does.
 local function counted_axis(size, span, step, border, dilation, by_ceil)
    local first = border or 0
    if not gates.whole(1, span, step, dilation) or not gates.whole(0, first) then return false end
@@ -60,7 +60,7 @@ local function counted_axis(size, span, step, border, dilation, by_ceil)
    return axis(size, n, step, first, span, dilation)
 end
 
--- From the first number of a window to each that it sees: in the image, then in the memory that is read.
+-- The offsets of a window's elements from its first: in the image, then in the memory that is read.
 local function offsets_of(time, row, column)
    local n, taps = time.span * row.span * column.span, 0
    local offsets = ffi.new('int32_t[?]', 2 * n)
@@ -77,8 +77,8 @@ local function offsets_of(time, row, column)
    return offsets
 end
 
--- Where each window begins: in the memory that is read, and in its plane of the image, from 1. (LuaJIT computes with
--- whole numbers from memory as such, with others that it cannot tell from fractions as with those.)
+-- Where each window begins: in the memory that is read, and in its plane of the image (from 1). (They are kept in
+-- memory because LuaJIT then knows that they are whole numbers.)
 local function lay_out(g)
    local time, row, column = g.time, g.row, g.column
    local begins, places = ffi.new('int32_t[?]', g.n), ffi.new('int32_t[?]', g.n)
@@ -99,7 +99,7 @@ local function lay_out(g)
    for w = k, g.n - 1 do begins[w], places[w] = begins[w - k] + plane, places[w - k] end
 end
 
--- Completes the geometry g of windows over x, whose dimensions are given, but for where they begin.
+-- Completes the geometry g of windows over x from its dimensions, except for where the windows begin.
 maxima.FIELDS = ', time, row, column, frames, pixels, windows, planes, taps, n, offsets'
 function maxima.complete(g, x, time, row, column)
    g.time, g.row, g.column, g.frames = time, row, column, g.kt and time.count
@@ -114,7 +114,7 @@ function maxima.complete(g, x, time, row, column)
    return g
 end
 
--- The geometry of windows that a layer counts. Volumes have the numbers kt, dt ..., too.
+-- The geometry of windows counted as a layer does. Volumes have kt, dt etc., too.
 local function count_windows(g, x)
    local last, by_ceil = 2 * g.nd - 1, g.by_ceil
    local time = not g.kt and axis(1, 1, 1, 0, 1, 1) or counted_axis(x[last - 4], g.kt, g.dt, g.pt, g.lt, by_ceil)
@@ -145,16 +145,16 @@ local LOOP = [[
    end
 ]]
 
--- max(...) of so many texts, of neighbouring halves: one maximum does not wait for all that come before it.
+-- max(...) of these texts as a balanced tree, so that a maximum does not wait for all those before it.
 local function greatest(texts, first, last)
    if first == last then return texts[first] end
    local middle = floor((first + last) / 2)
    return ('max(%s, %s)'):format(greatest(texts, first, middle), greatest(texts, middle + 1, last))
 end
 
-local written_out = 64 -- numbers of the largest window that is
+local written_out = 64 -- elements of the largest unrolled window
 
--- The body for windows of so many numbers; nil: of more.
+-- The loop's body for windows of `taps` elements; nil: for larger ones.
 local function body_of(taps)
    if not taps then
       return [[
@@ -179,7 +179,7 @@ local function body_of(taps)
    return table.concat(lines, '\n')
 end
 
--- The loops are made for each number of taps and type on its own: traces are for one type of memory.
+-- One loop for each number of taps and type, because traces are for one type of memory.
 local loops = {}
 local function loop_for(taps, T)
    if taps > written_out then taps = nil end
@@ -191,14 +191,14 @@ local function loop_for(taps, T)
 end
 
 templates.on_first_use(function()
-   written_out = 32 -- where all are made at once
+   written_out = 32 -- less where all are compiled in advance
    for code = 1, types.count do
       local T = types[code]
       for taps = 1, T.real and written_out + 1 or 0 do loop_for(taps, T) end
    end
 end)
 
--- The planes with their border of the least number, before and behind.
+-- The planes with a border of minus infinity on all sides.
 local function with_border(T, q, g)
    local time, row, column, planes = g.time, g.row, g.column, g.planes
    local deep, high, wide, frames, height, width = time.reach, row.reach, column.reach, time.size, row.size, column.size
@@ -215,14 +215,14 @@ local function with_border(T, q, g)
    return border
 end
 
--- Whether x, of planes of `axes` dimensions, and the results are for LuaJIT.
+-- Whether x, whose planes have `axes` dimensions, and the results are suitable for LuaJIT.
 function maxima.are_for_lua(out, places, x, axes)
    return gates.planes(x, axes) and gates.few(count(x), MOST) and gates.typed(x.T, out) and gates.plain(x, x.T)
       and gates.indices(places)
       and gates.apart(out, x, places) and gates.finite(x)
 end
 
--- Gives the results their sizes, and finds the maxima of windows that begin there.
+-- Resizes the results, and finds the maxima of windows that begin at `begins`.
 function maxima.find(out, places, x, g, begins, first_places)
    local T, rows, columns, frames = x.T, g.row.count, g.column.count, g.frames
    if not gates.begun(out, x, rows, columns, nil, frames) or not gates.begun(places, x, rows, columns, nil, frames) then
@@ -234,7 +234,7 @@ function maxima.find(out, places, x, g, begins, first_places)
    return true
 end
 
--- (Each number has its name: LuaJIT does not follow a loop's end through functions of any number of arguments.)
+-- (All parameters are named, because LuaJIT does not compile loops across calls of vararg functions.)
 local function find(out, places, x, g) return g and maxima.find(out, places, x, g, g.begins, g.places) end
 function luajit.spatial_max_pooling(out, places, x, kw, kh, dw, dh, pw, ph, by_ceil, lw, lh)
    if not maxima.are_for_lua(out, places, x, 2) then return false end
@@ -245,10 +245,10 @@ function luajit.volumetric_max_pooling(out, places, x, by_ceil, kt, kw, kh, dt, 
    return find(out, places, x, of_volumes(x, by_ceil, kt, kw, kh, dt, dw, dh, pt, pw, ph, lt, lw, lh))
 end
 
--- Adds n gradients at q to the pixels at p that they belong to. All windows of all planes are one loop: LuaJIT enters
--- one anew each time, which costs as much as many windows; no branch is taken at the end of a plane, which would be
--- what it compiles the loop for if it happened to begin there. Places are read as their halves. False for one outside:
--- Python begins anew, and raises the error.
+-- Adds n gradients at q to their pixels at p. One loop covers all windows of all planes, because entering a loop costs
+-- as much as many windows. There is no branch at the end of a plane: LuaJIT would specialise the loop for it if
+-- recording happened to start there. Positions are read as 32-bit halves. Returns false for a position outside its
+-- plane: Python starts again, and raises the error.
 local ADD = [[
    return function(p, q, halves, n, windows, pixels)
       local j, first = 0, tobit(-1)
@@ -267,8 +267,8 @@ local ADD = [[
       return true
    end
 ]]
--- For each type on its own: traces are for one type of memory. add_plainly: of finite numbers, which may be read as
--- they are
+-- One function for each type, because traces are for one type of memory. add_plainly: for finite numbers, which can be
+-- read directly.
 local function adding(plain)
    return templates.for_each(types.codes_of_reals, function(code)
       return templates.compile('nn.pooling.luajit.maxima', ADD, { read = plain and '$1[$2]' or 'get($1, $2)', no = no },
@@ -277,7 +277,7 @@ local function adding(plain)
 end
 local add_plainly, add_one_by_one = adding(true), adding(false)
 
--- Whether gradients are few, in one piece with places beside them, and apart from the result.
+-- Whether the gradients are few, contiguous, fit the positions, and share no memory with the result.
 function maxima.may_add(gradient, x, grad_output, indices)
    local n, m = count(grad_output), count(x)
    return gates.typed(x.T, x, grad_output, gradient) and gates.indices(indices)
@@ -290,7 +290,7 @@ function maxima.begin(gradient, x)
    return few.zero(gradient, count(gradient)) or no 'a gradient that LuaJIT does not fill'
 end
 
--- Adds the gradients to the numbers of x's planes, of `axes` dimensions, that they belong to.
+-- Adds the gradients to their elements in x's planes, which have `axes` dimensions.
 function maxima.add_gradients(gradient, x, grad_output, indices, axes)
    local pixels, windows, n, nd = 1, 1, count(grad_output), x.nd
    for d = nd - axes + 1, nd do pixels, windows = pixels * x[2 * d - 1], windows * grad_output[2 * d - 1] end

@@ -1,4 +1,4 @@
--- Maxima of windows of frames of short sequences.
+-- Max-pooling over windows of frames of short sequences.
 local memory = require 'torch.core.memory'
 local few = require 'torch.luajit.elementwise'
 local ways = require 'torch.core.ways'
@@ -11,7 +11,7 @@ local first_element, place, tonumber = memory.first_element, few.place, tonumber
 
 local MOST = 2 ^ 13 -- elements of windows
 
--- Maxima of windows of frames, and where they are in their windows, from 0: the first of several; a NaN is none.
+-- The maxima, and their positions in the windows (from 0), the first of equal ones. NaN never wins.
 function luajit.temporal_max_pooling(out, places, x, span, step)
    local T, windows = x.T, sequences_of.windows(x, span, step)
    if not windows or not (gates.typed(T, x, out) and gates.indices(places) and gates.plain(x, T)
@@ -29,7 +29,7 @@ function luajit.temporal_max_pooling(out, places, x, span, step)
       for w = 0, windows - 1 do
          local from = (s * frames + w * step) * features
          for f = 0, features - 1 do
-            local best, place_of_best, first = least, -1, from + f -- as in Torch7 where there is nothing greater
+            local best, place_of_best, first = least, -1, from + f -- Torch7's position if nothing is greater
             for k = 0, span - 1 do
                local value = get(q, first + k * features)
                if value > best then best, place_of_best = value, k end
@@ -42,7 +42,7 @@ function luajit.temporal_max_pooling(out, places, x, span, step)
    return true
 end
 
--- Places count from 0 within each window.
+-- Positions count from 0 within each window.
 function luajit.temporal_max_pooling_grad_input(gradient, x, grad_output, indices, span, step)
    local windows = sequences_of.windows(x, span, step)
    if not windows or not maxima.may_add(gradient, x, grad_output, indices) then return false end

@@ -1,4 +1,5 @@
--- Unpooling of few images and volumes: numbers go to places in larger planes of zeros; and its gradients.
+-- Unpooling of few images and volumes, which puts elements at given positions in larger planes of zeros, and its
+-- gradients.
 local memory = require 'torch.core.memory'
 local few = require 'torch.luajit.elementwise'
 local ways = require 'torch.core.ways'
@@ -10,8 +11,8 @@ local count, first_element, place = memory.count, memory.first_element, few.plac
 
 local MOST = 2 ^ 15 -- elements
 
--- The numbers of a plane that is made, of a, b and, of volumes, c numbers along its axes, and of one of x's planes; nil
--- where that is for Python.
+-- The numbers of elements of a result's plane, of a x b or (volumes) a x b x c, and of x's planes; nil if Python has to
+-- compute.
 local function numbers_of_planes(r, x, indices, a, b, c)
    if not (gates.planes(x, c and 3 or 2) and gates.whole(1, a, b, c or 1)) then return nil end
    local n, last, pixels = count(x), 2 * x.nd - 1, a * b * (c or 1)

@@ -1,6 +1,6 @@
--- A small tensor's elements in scratch buffers of doubles, and functions of them: losses and layers that read each
--- element several times, or need exp and log on the way, compute with these. One loop for each purpose serves all
--- types; only what reads and writes elements has one for each.
+-- A small tensor's elements in scratch buffers of doubles, and functions of them. Losses and layers that read each
+-- element several times, or need exp and log, use these. One loop for each operation serves all types; only reading and
+-- writing are specialised by type.
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local vectors = require 'torch.luajit.vectors'
@@ -19,10 +19,10 @@ local room = new_room()
 
 local numbers = {}
 
-numbers.MOST = 2 ^ 13 -- as many elements cost about as much in Python as here
+numbers.MOST = 2 ^ 13 -- elements; above that, Python is about as fast
 
--- The n elements at q to the doubles at p: gives 0 where all are finite; back, times a factor; and added to
--- those that are there.
+-- Copies n elements at q to doubles at p, and returns 0 if all are finite; copies them back, times a factor; adds them
+-- to existing elements.
 local function by_type(text)
    return templates.for_each(types.codes_of_reals, function(code)
       return templates.compile('nn.shared.luajit.as_doubles', text, {}, { get = types[code].get })
@@ -45,11 +45,11 @@ local add = by_type [[
    end
 ]]
 
--- Room for n doubles, by name.
+-- A scratch buffer of n doubles, by name.
 function numbers.room(name, n) return (cast(doubles, room(name, 8 * n))) end
 
--- A room with the elements of t, of real numbers; nil where these are none or too many (more than MOST or as given), or
--- not all finite.
+-- A scratch buffer with the elements of t, of real numbers; nil if t has no elements, more than `most` (default MOST),
+-- or elements that are not finite.
 function numbers.of(name, t, most)
    local n = count(t)
    if not gates.typed(t.T, t) or not gates.few(n, most or numbers.MOST) then return nil end
@@ -58,14 +58,14 @@ function numbers.of(name, t, most)
    return take(t.T.host.code)(p, memory.first_element(t), n) == 0 and p or no 'numbers that are not finite'
 end
 
--- The same for what only reads: doubles are taken where they lie.
+-- The same for reading only: doubles are used in place.
 function numbers.seen(name, t, most)
    if t.T.host ~= types.Double or not is_contiguous(t) then return numbers.of(name, t, most) end
    if not gates.few(count(t), most or numbers.MOST) then return nil end
    return few.reads_plainly(t, t) and t.S.p + t.off or numbers.of(name, t, most)
 end
 
--- What each of n classes counts, from weights of type T, or none: a room; nil where those are not for this.
+-- The weights of n classes, from a tensor of type T or nil, in a scratch buffer; nil if the tensor is unsuitable.
 function numbers.weights(weights, T, n)
    if weights then return gates.vector(weights, T, n, true) and numbers.of('weights', weights) end
    local p = numbers.room('weights', n)
@@ -73,18 +73,19 @@ function numbers.weights(weights, T, n)
    return p
 end
 
--- Where the doubles of r, in one piece, are written: its own memory, or a room of which numbers.write gives them to r.
+-- Where to write the doubles of r, which is contiguous: its own memory, or a scratch buffer that numbers.write copies
+-- to r.
 function numbers.place_for(r)
    return r.T.host == types.Double and r.S.p + r.off or numbers.room('results', count(r))
 end
 
--- Whether a parameter's gradients, from x and grad_output, can be added to `gradient` where it is.
+-- Whether a parameter's gradient, from x and grad_output, can be added to `gradient` in place.
 function numbers.takes(gradient, parameter, x, grad_output)
    return gates.plain(gradient, x.T) and gates.same_size(gradient, parameter)
       and gates.apart(gradient, x, grad_output, parameter)
 end
 
--- Adds factor times the numbers at p to t, in one piece.
+-- Adds factor times the numbers at p to t, which is contiguous.
 function numbers.add_to(t, p, factor)
    add(t.T.host.code)(memory.first_element(t), p, count(t), factor)
 end
@@ -97,7 +98,7 @@ local function apply(name, f)
    end
 end
 
--- p[0] to [n - 1] become their exponentials, or their logarithms.
+-- Replaces p[0] to p[n - 1] by their exponentials, or by their logarithms.
 local exponentiate, take_logarithms = apply('exp', exp), apply('log', log)
 numbers.exponentiate, numbers.take_logarithms = exponentiate, take_logarithms
 
@@ -107,7 +108,7 @@ local function decays(p, z, n)
    exponentiate(p, n)
 end
 
--- z becomes log(1 + exp(z)); of what is above `limit` itself. (As exact as log1p.)
+-- Replaces z by log(1 + exp(z)); numbers above `limit` are kept. (As accurate as log1p.)
 function numbers.soften(z, n, limit)
    local e, u = numbers.room('decays', n), numbers.room('logarithms', n)
    decays(e, z, n)
@@ -120,11 +121,11 @@ function numbers.soften(z, n, limit)
    end
 end
 
--- z becomes 1 / (1 + exp(-z)).
+-- Replaces z by 1 / (1 + exp(-z)).
 function numbers.squash(z, n)
    local e = numbers.room('decays', n)
    decays(e, z, n)
-   -- above zero 1 / (1 + e), which is at most 1, else e / (1 + e): without a branch, for signs are as good as random
+   -- 1 / (1 + e), at most 1, for positive z, else e / (1 + e): without a branch, because signs are random
    for k = 0, n - 1 do z[k] = max(e[k], min(1, z[k] * 1e308 * 1e308)) / (1 + e[k]) end
 end
 
@@ -135,7 +136,7 @@ function numbers.sum(p, n)
    return sum
 end
 
--- Gives r, of as many elements in one piece, the numbers at p times a factor.
+-- Writes the numbers at p, times a factor, to r, which is contiguous and has as many elements.
 function numbers.write(r, p, factor)
    local q = memory.first_element(r)
    if q ~= p then give(r.T.host.code)(q, p, count(r), factor) end

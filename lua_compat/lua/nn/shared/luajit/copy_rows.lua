@@ -1,12 +1,13 @@
--- Loops that copy many short rows of bytes: a text for each length, which LuaJIT copies itself where it knows it.
+-- Loops that copy many short rows of bytes. There is one function for each length, because LuaJIT inlines copies of
+-- constant length.
 local templates = require 'torch.core.templates'
 
 local lengths = {}
 
 local MOST_CONSTANT = 128 -- bytes
 
--- A function(bytes) that gives the function of a text for rows of so many bytes, a multiple of 4; $bytes in the text
--- stands for this number, or for the variable `bytes`.
+-- Returns a function(bytes), which returns the text compiled for rows of that many bytes, a multiple of 4. $bytes in
+-- the text is the constant or, for long rows, the variable `bytes`.
 function lengths.of(text, name, parts)
    local made = {}
    local function make(bytes)
@@ -20,9 +21,9 @@ function lengths.of(text, name, parts)
    return make
 end
 
--- What copies the rows of planes, `bytes` each, which are so many bytes apart there and here; with `gap` bytes more
--- after each plane there (into) or here (out_of). All rows of all planes are one loop: LuaJIT enters one anew each
--- time.
+-- Copies the rows of planes, `bytes` each, whose strides in bytes are to_row and from_row. After each plane there are
+-- `gap` more bytes in the destination (into) or in the source (out_of). One loop covers all rows of all planes, because
+-- LuaJIT enters a loop anew each time.
 local function of_planes(behind)
    return lengths.of([[
       return function(to, from, planes, rows, to_row, from_row, gap, bytes)

@@ -1,5 +1,4 @@
--- What LuaJIT asks of a layer's tensors and numbers before it computes. Each function says why not
--- (torch/core/ways.lua).
+-- Checks of a layer's tensors and numbers before LuaJIT computes. Each function says why not (torch/core/ways.lua).
 local memory = require 'torch.core.memory'
 local overlap = require 'torch.core.overlap'
 local types = require 'torch.core.types'
@@ -13,43 +12,44 @@ local is_apart, select = overlap.is_apart, select
 
 local gates = {}
 
--- Real numbers of type T. Others than the first may be nil.
+-- Tensors of one type T of real numbers; all but the first may be nil.
 function gates.typed(T, a, b, c, d)
    return T.real and a.T == T and (not b or b.T == T) and (not c or c.T == T) and (not d or d.T == T)
       or no 'not all tensors are of one type of real numbers'
 end
 
--- Whole numbers.
+-- Indices: whole numbers of type Long.
 function gates.indices(t) return t.T.host == types.Long and t.T.here or no 'indices that are not of type Long' end
 
--- r, which is written, and up to three others.
+-- r, which is written, shares no memory with up to three others.
 function gates.apart(r, a, b, c)
    return is_apart(r, a, b, c) or no 'a result that shares memory with another tensor'
 end
 
--- In one piece, or nil.
+-- Contiguous and of type T, or nil.
 function gates.plain(t, T)
    return not t or t.T == T and t.S and t.nd > 0 and is_contiguous(t) or no 'elements that are not contiguous'
 end
 
--- n of something: not none, and not more than `most`.
+-- n elements: at least one, and at most `most`.
 function gates.few(n, most)
    if n == 0 then return no 'no elements' end
    return n <= most or no('more than %d elements', most)
 end
 
--- Like gates.few, for other things than elements: what, such as 'more than %d multiplications'.
+-- Like gates.few, for other quantities. what: a text such as 'more than %d multiplications'.
 function gates.within(n, most, what) return n <= most or no(what, most) end
 
 function gates.same_size(a, b) return same_size(a, b) or no 'tensors of different sizes' end
 
--- Whether all elements of t are finite, which are then read as they are.
+-- Whether all elements of t are finite; they can then be read directly.
 function gates.finite(t) return blas.reads_plainly(t, true) or no 'numbers that are not finite, or no BLAS' end
 
--- The BLAS for type T.
+-- The BLAS routines for type T.
 function gates.routine(T) return blas.of_rows(T) or no 'no BLAS' end
 
--- Images or volumes (axes: 2 or 3 dimensions of a plane), a batch or one; the other, if given, has as many planes.
+-- Images or volumes (axes: 2 or 3 dimensions of a plane), a batch or a single one; `other`, if given, has as many
+-- planes.
 function gates.planes(x, axes, other)
    local nd = x.nd
    local further = nd - axes
@@ -58,8 +58,7 @@ function gates.planes(x, axes, other)
       or no 'tensors of different sizes'
 end
 
--- Whether r has the sizes of x with other rows and columns; planes and frames: where those are others, or there are
--- any.
+-- Whether r has the sizes of x but the given rows and columns; planes and frames: if these differ, or exist.
 function gates.sized(r, x, rows, columns, planes, frames)
    return rooms.is_sized(r, x, rows, columns, planes, frames) or no 'tensors of different sizes'
 end
@@ -67,7 +66,7 @@ function gates.begun(r, x, rows, columns, planes, frames)
    return rooms.begin(r, x, rows, columns, planes, frames) or no 'a result that is not contiguous'
 end
 
--- A parameter of n numbers, or nil; in one piece, or (may_lie_apart) not.
+-- A parameter of n numbers, or nil; contiguous unless may_lie_apart is given.
 function gates.vector(t, T, n, may_lie_apart)
    if not t then return true end
    if t.nd ~= 1 or t[1] ~= n then return no 'a parameter of another size' end
@@ -75,7 +74,7 @@ function gates.vector(t, T, n, may_lie_apart)
    return gates.plain(t, T)
 end
 
--- Numbers of a layer: whole, finite and at least `least`.
+-- Numbers of a layer: whole, finite, and at least `least`.
 function gates.whole(least, ...)
    for k = 1, select('#', ...) do
       local n = select(k, ...)
@@ -84,7 +83,7 @@ function gates.whole(least, ...)
    return true
 end
 
--- Gives r the sizes of x, or those given, in one piece.
+-- Resizes r to the sizes of x, or to the given ones; it must then be contiguous.
 function gates.resized_as(r, x)
    resize_as(r, x)
    return is_contiguous(r) or no 'a result that is not contiguous'

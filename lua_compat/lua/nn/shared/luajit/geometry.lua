@@ -1,18 +1,18 @@
--- What follows from the numbers of a layer and the sizes of its input, such as where its windows begin: a record that
--- is made once, kept, and passed on. Nothing in it changes afterwards, so that a call which Ctrl-C ends leaves nothing
--- half made.
+-- The geometry of a layer: what follows from its numbers and its input's sizes, such as where windows begin. It is a
+-- record that is computed once, cached, and passed on. It is not changed afterwards, so a call interrupted by Ctrl-C
+-- leaves no incomplete record.
 local templates = require 'torch.core.templates'
 
 local geometry = {}
 
-local SLOTS, MOST_BYTES = 256, 2 ^ 24 -- of a kind of layer; with more bytes, all are made anew
+local SLOTS, MOST_BYTES = 256, 2 ^ 24 -- for each kind of layer; with more bytes, the cache is emptied
 
--- Straight lines: LuaJIT enters a loop anew each time, and finds a field faster whose name it knows.
+-- Written without loops: LuaJIT enters a loop anew each time, and finds fields with constant names faster.
 local TEXT = [[
    return function($parameters)
       local nd, first, second = x.nd, x[1], x[3]
       local last = x[2 * nd - 1]
-      -- (LuaJIT does not compile the reading of a number behind a table's list.)
+      -- (LuaJIT does not compile reading an index beyond the end of a table's array part.)
       local before, third = nd > 1 and x[2 * nd - 3], nd > 2 and x[2 * nd - 5]
       local g = kept.last
       if $same then return g end
@@ -25,14 +25,14 @@ local TEXT = [[
       return keep(slot, make({ $fields }, x))
    end
 ]]
-local SIZES = 'nd, first, second, last, before, third, ' -- which are all there are
+local SIZES = 'nd, first, second, last, before, third, ' -- all sizes of an input
 local PRIMES = { 1, 7, 31, 61, 97, 131, 173, 211, 241 }
 
--- A function(x, ...) of an input of at most five dimensions and a layer's numbers or booleans, which have these names,
--- separated by commas (there may be none). It gives a record that has them. make(record, x) completes and gives it,
--- with further fields; what else that gives is not kept. All records have all fields, in an order that does not depend
--- on which are numbers (LuaJIT's code for a record is for its layout). record.bytes: memory that the record holds, if
--- it is much
+-- Returns a function(x, ...) of an input with at most five dimensions and a layer's numbers or booleans, whose names
+-- are comma-separated in `names` (possibly none). It returns a record with them. make(record, x) completes the record
+-- with the `further` fields and returns it; false or nil is not cached. All records have the same fields in the same
+-- order, because LuaJIT's code depends on a table's layout. record.bytes: the memory that the record holds, if that is
+-- large.
 function geometry.of(names, further, make)
    local sum, same, fields, known = {}, {}, {}, {}
    for name in (SIZES .. names):gmatch '[%w_]+' do

@@ -1,11 +1,11 @@
--- Indices that a layer gets as a tensor.
+-- Checks of indices that a layer gets as a tensor.
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
 local no = require('torch.core.ways').no
 
 local count, is_contiguous, tonumber = memory.count, memory.is_contiguous, tonumber
 
--- Whether the n indices, a vector or in one piece, are one of first to last, or `ignored`.
+-- Whether the n indices, a vector or contiguous, are all in first..last, or equal to `ignored`.
 local function all_within(index, n, last, ignored)
    if index.T.host ~= types.Long or count(index) ~= n or index.nd ~= 1 and not is_contiguous(index) then
       return no 'indices that are not as many, contiguous and of type Long'

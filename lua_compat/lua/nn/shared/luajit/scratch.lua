@@ -1,4 +1,4 @@
--- What the layers that LuaJIT computes share: memory that stays for the next call, and how they see records.
+-- Shared by the layers that LuaJIT computes: scratch buffers that are reused by the next call, and sizes of records.
 local ffi = require 'ffi'
 local new_rooms = require 'torch.core.scratch'
 local memory = require 'torch.core.memory'
@@ -8,7 +8,7 @@ local is_contiguous, resize, cast = memory.is_contiguous, memory.resize, ffi.cas
 
 local rooms = { room = new_rooms() }
 
--- n ones of type T: the sums of rows are their products with them.
+-- n ones of type T: a row's dot product with them is its sum.
 local ones = {}
 function rooms.ones(T, n)
    local found = ones[T]
@@ -20,14 +20,14 @@ function rooms.ones(T, n)
    return found.numbers
 end
 
--- (In brackets: LuaJIT makes no code of its own for a function that ends in a call of one of its own.)
+-- (In parentheses, because LuaJIT does not compile a function that ends in a tail call of an FFI function.)
 function rooms.bytes_at(t) return (cast('char *', t.S.p + t.off)) end
 
--- Whether a tensor has elements, of type T and in one piece.
+-- Whether a tensor has elements, of type T, and is contiguous.
 function rooms.plain(t, T) return t.T == T and t.S and t.nd > 0 and is_contiguous(t) end
 
--- Whether r has the sizes of x, images or sequences, or where frames are given volumes, with other rows and columns,
--- frames, and planes where those are given.
+-- Whether r has the sizes of x (images, sequences or, if frames are given, volumes) but the given rows and columns, and
+-- planes and frames if given.
 function rooms.is_sized(r, x, rows, columns, planes, frames)
    local nd, last = x.nd, 2 * x.nd - 1
    if r.nd ~= nd or r[last - 2] ~= rows or r[last] ~= columns then return false end
@@ -38,7 +38,7 @@ function rooms.is_sized(r, x, rows, columns, planes, frames)
    return (last < 5 or r[last - 4] == (planes or x[last - 4])) and (last < 7 or r[1] == x[1])
 end
 
--- Gives r these sizes; whether its elements then lie in one piece.
+-- Resizes r to these sizes. Returns whether it is then contiguous.
 function rooms.begin(r, x, rows, columns, planes, frames)
    if not rooms.is_sized(r, x, rows, columns, planes, frames) then
       local nd, sizes = x.nd, {}
@@ -51,8 +51,7 @@ function rooms.begin(r, x, rows, columns, planes, frames)
    return is_contiguous(r)
 end
 
--- t, or a copy of it in one piece where it has few elements and does not lie so: what a layer computes has the same
--- bits then.
+-- t, or a contiguous copy of it if it has few elements; a layer then computes the same bits.
 local MOST_COPIED = 2 ^ 16 -- elements
 function rooms.in_one_piece(t)
    if is_contiguous(t) or not t.T.real or memory.count(t) > MOST_COPIED then return t end

@@ -4,13 +4,13 @@ local no = require('torch.core.ways').no
 
 local floor = math.floor
 
--- Sequences, frames, features.
+-- The numbers of sequences, frames and features.
 local function sizes(t)
    if t.nd == 3 then return t[1], t[3], t[5] end
    return 1, t[1], t[3]
 end
 
--- How many windows of `span` frames, `step` apart, each sequence of x has; nil where something is unusual.
+-- The number of windows of `span` frames, `step` apart, in each sequence of x; nil if Python has to compute.
 local function windows_of(x, span, step)
    if x.nd ~= 2 and x.nd ~= 3 then return no 'neither a batch nor one sample' end
    local _, frames = sizes(x)

@@ -1,5 +1,5 @@
--- Loops over windows of few images or volumes, for layers that sum up their elements: one loop for all
--- windows of all planes. A window's elements lie at fixed distances from its first.
+-- Loops over windows of few images or volumes, for layers that add up their elements: one loop for all windows of all
+-- planes. The elements of a window have fixed distances from its first.
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
@@ -17,12 +17,12 @@ local floor, max = math.floor, math.max
 local window_sums = {}
 
 local MOST = 2 ^ 14 -- elements of the images, with their borders
--- elements of windows that are written out: LuaJIT would enter a loop anew for each window
+-- elements of unrolled windows; otherwise LuaJIT would enter a loop anew for each window
 local MOST_WRITTEN = 16
 
--- p, q, u, a, b: pointers, v: a number, for what the parts of a text do with the geometry g: for window k, which begins
--- at begins[k] and is of plane channels[k] of its image. $window is done one by one, $first before the windows of each
--- plane, $last after them.
+-- The parts of a text use pointers p, q, u, a, b, a number v, and the geometry g. Window k begins at begins[k] and
+-- belongs to plane channels[k] of its image. $window runs for each window, $first before the windows of each plane,
+-- $last after them.
 local LOOP = [[
    return function(g, p, q, u, a, b, v)
       local n, begins, offsets, taps, channels, windows = g.n, g.begins, g.offsets, g.taps, g.channels, g.windows
@@ -45,8 +45,8 @@ local BEHIND = [[
    end
 ]]
 
--- Windows of which s becomes the sum, rounded to the type at each step, as Torch7's, and then $done is done;
--- four of them together, whose sums do not wait for each other: in $done window @ of $1.
+-- Computes for each window the sum s, rounded to the type after each step as in Torch7, and then runs $done. Four
+-- windows are processed together, because their sums do not depend on each other; in $done, window @ of $1.
 local SUMS = [[
    return function(g, p, q, _, a, b)
       local n, begins, offsets, taps, channels = g.n, g.begins, g.offsets, g.taps, g.channels
@@ -61,12 +61,13 @@ local GROUP = [[
    $done($1)
 ]]
 
--- $all(...) is for all elements of a window, of which one is at $at: written out for so many, or in a loop for more.
+-- $all(...) runs for all elements of a window, with the element's index in $at: unrolled, or in a loop for large
+-- windows.
 local WRITTEN_OUT = '$each($taps, ;){do local offset = offsets[@] $1 end}'
 local IN_A_LOOP = 'for tap = 0, taps - 1 do local offset = offsets[tap] $1 end'
 
--- A function(T, taps, plain) that gives a loop for each type, number of elements (0: more) and way of reading
--- on its own. plain: no element is infinite or NaN.
+-- Returns a function(T, taps, plain) that returns the loop for that type, number of elements (0: many) and way of
+-- reading. plain: all elements are finite.
 local function loops_of(text, parts)
    local keys = {}
    for _, code in ipairs(types.codes_of_reals) do
@@ -83,17 +84,17 @@ local function loops_of(text, parts)
    end
 end
 
--- A loop of windows one by one: parts are window, and perhaps first and last.
+-- A loop over single windows; parts: window, and optionally first and last.
 function window_sums.loop(parts)
    parts.first, parts.behind = parts.first or '', parts.last and BEHIND or ''
    return loops_of(LOOP, parts)
 end
 
--- A loop that sums windows up, and does `done`.
+-- A loop that adds up windows and then runs `done`.
 function window_sums.sums(done) return loops_of(SUMS, { group = GROUP, done = done }) end
 
--- How many windows there are along an axis, and as far as they and the axis with its border reach; nil where that is
--- for Python.
+-- The number of windows along an axis, and the extent of the windows and the axis with its border; nil if Python has to
+-- compute.
 local function along(size, span, step, border, by_ceil)
    if not gates.whole(1, span, step) or not gates.whole(0, border) then return nil end
    if 2 * border > span or span > size + 2 * border then return no 'windows in the border, or larger than the image' end
@@ -108,8 +109,8 @@ end
 
 local function whole_numbers(n) return (ffi.new('int32_t[?]', n)) end
 
--- Where each window begins in the planes with their borders, which plane of its image it is of, and how far its
--- elements are from the first.
+-- Computes where each window begins in the padded planes, which plane of its image it belongs to, and the offsets of
+-- its elements.
 local function find_places(g)
    g.begins, g.channels, g.offsets, g.bytes = whole_numbers(g.n), whole_numbers(g.n), whole_numbers(g.taps), 8 * g.n
    local plane, frame, row, column = 0, 0, 0, 0
@@ -130,11 +131,11 @@ local function find_places(g)
    end
 end
 
--- The geometry g of windows over x, which has kw, kh, dw, dh, and where there are any the border pw and ph, by_ceil
--- (the number of windows is rounded up), and kt and dt of volumes, which have no border. It then has, too:
+-- Completes the geometry g of windows over x. It has kw, kh, dw, dh and optionally the border pw and ph, by_ceil (the
+-- number of windows is rounded up), and kt and dt for volumes, which have no border. Added are:
 --    planes: of an image; all: of all images; time, height, width: of one; high, wide: with its border, as far as
--- windows see; frames (1 of images), rows, columns: of windows; windows: of a plane; n: of all; taps: elements of one
--- most: elements, if not as many as above
+--    windows read; frames (1 for images), rows, columns: of windows; windows: in a plane; n: in all; taps: elements of a window
+-- most: the largest number of elements, if not MOST
 function window_sums.complete(g, x, most)
    local axes, last = g.kt and 3 or 2, 2 * g.nd - 1
    if not gates.planes(x, axes) then return false end
@@ -154,22 +155,22 @@ function window_sums.complete(g, x, most)
    return g
 end
 
--- The geometry of windows whose layer has numbers of these names, and perhaps further fields.
+-- The geometry of windows for a layer whose numbers have these names, optionally with further fields.
 function window_sums.geometry_of(names, complete, further)
    return geometry.of(names, [[kt, kw, kh, dt, dw, dh, pw, ph, by_ceil, volumes, time, height, width, planes, frames,
       rows, columns, high, wide, all, windows, taps, n, has_border, begins, channels, offsets, ]] .. (further or ''),
       complete)
 end
 
--- Whether t has the sizes of x with the windows' frames, rows and columns for its own; and gives it these, in one
--- piece.
+-- Whether t has the sizes of x with the windows' frames, rows and columns; and the function that resizes t to these, so
+-- that it is contiguous.
 function window_sums.are_results(g, t, x)
    return t.T == x.T and gates.sized(t, x, g.rows, g.columns, nil, g.volumes and g.frames or nil)
       or no 'tensors of different sizes or types'
 end
 function window_sums.begin(g, t, x) return gates.begun(t, x, g.rows, g.columns, nil, g.volumes and g.frames or nil) end
 
--- Copies the planes of images at `images` into those with a border at `laid`, or back.
+-- Copies the planes of images at `images` to padded ones at `laid`, or back.
 local function copy_planes(g, laid, images, size, is_inward)
    local row, padded = g.width * size, g.wide * size
    local first, gap = laid + (g.ph * g.wide + g.pw) * size, (g.high - g.height) * padded
@@ -177,7 +178,7 @@ local function copy_planes(g, laid, images, size, is_inward)
    return lengths.out_of_planes(row)(images, first, g.all, g.height, row, padded, gap, row)
 end
 
--- The elements of x, in one piece, with their border of zeros: where they are.
+-- A pointer to the elements of x, which is contiguous, padded with zeros.
 function window_sums.elements(g, x)
    if not g.has_border then return memory.first_element(x) end
    local bytes = g.all * g.high * g.wide * x.T.size
@@ -187,8 +188,8 @@ function window_sums.elements(g, x)
    return (ffi.cast(x.T.pointer, laid))
 end
 
--- Where the elements of t, in one piece, which become zero, may be added to; window_sums.write gives t what has been
--- added there.
+-- A pointer to zeros to which the elements of t, which is contiguous, are added; window_sums.write copies the result to
+-- t.
 function window_sums.zeros(g, t)
    local bytes = g.all * g.time * g.high * g.wide * t.T.size
    local p = g.has_border and room('laid', bytes) or bytes_at(t)
@@ -199,7 +200,7 @@ function window_sums.write(g, t, p)
    if g.has_border then copy_planes(g, ffi.cast('char *', p), bytes_at(t), t.T.size, false) end
 end
 
--- Whether a loop may read all elements of tensors, the second of which may be nil, as they are.
+-- Whether a loop may read all elements of both tensors directly; s may be nil.
 function window_sums.reads_plainly(t, s)
    return few.reads_plainly(t, t) and (not s or few.reads_plainly(s, s))
 end

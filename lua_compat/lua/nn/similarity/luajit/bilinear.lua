@@ -1,9 +1,8 @@
--- Products of two batches of few rows with a weight for each pair of their elements: a' W_k b for
--- each output k.
+-- Bilinear products of two batches of few rows: a' W_k b for each output k.
 --
--- W is seen as a matrix with a row for each output and element of the first input, and a column for each element of the
--- second. The rest are products with it, of the BLAS, and with the elements of the first input. What is not finite is
--- Python's.
+-- W is viewed as a matrix with a row for each output and element of the first input, and a column for each element of
+-- the second. The rest are products with it, by BLAS, and with the elements of the first input. Numbers that are not
+-- finite are left to Python.
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local blas = require 'torch.luajit.blas'
@@ -17,7 +16,7 @@ local count, first_element = memory.count, memory.first_element
 
 local MOST = 2 ^ 20 -- multiplications
 
--- The routines of the BLAS where the batches and the weight (outputs x elements of a x elements of b) fit.
+-- The BLAS routines, if the batches and the weight (outputs x elements of a x elements of b) fit.
 local function begin(a, b, weight)
    local T = weight.T
    if not gates.typed(T, weight, a, b) then return nil end
@@ -35,7 +34,7 @@ local function is_gradient(grad_output, a, weight)
    return gates.plain(grad_output, weight.T) and gates.finite(grad_output)
 end
 
--- W b for each row of the batch: one row after the other, in each output after output.
+-- W b for each row of the batch: for each output, one row after another.
 local function weighted(routine, weight, b)
    local rows, n, second = b[1], weight[1] * weight[3], weight[5]
    local u = room('weighted', rows * n * weight.T.size)
@@ -103,7 +102,7 @@ function luajit.bilinear_grad_inputs(grad_a, grad_b, a, b, grad_output, weight)
    return true
 end
 
--- scale: of the bias's gradient alone
+-- scale: applies only to the bias's gradient
 function luajit.bilinear_grad_parameters(grad_weight, grad_bias, a, b, grad_output, scale)
    a, b, grad_output = in_one_piece(a), in_one_piece(b), in_one_piece(grad_output)
    local routine, T, rows, outputs, second = begin(a, b, grad_weight), grad_weight.T, a[1], grad_weight[1], b[3]

@@ -11,7 +11,7 @@ local count, sqrt, room, seen = memory.count, math.sqrt, numbers.room, numbers.s
 local MOST = 2 ^ 17   -- products
 local EPSILON = 1e-12 -- so that no length is zero
 
--- The product of the n numbers from p[at] on with themselves. (Four sums do not wait for each other.)
+-- The dot product of the n numbers from p[at] on with themselves, in four sums that do not depend on each other.
 local function square(p, at, n)
    local s0, s1, s2, s3 = 0, 0, 0, 0
    for k = at, at + n - 4, 4 do
@@ -22,16 +22,16 @@ local function square(p, at, n)
    return s0 + s1 + s2 + s3
 end
 
--- A room with the lengths of rows of n numbers.
+-- A scratch buffer with the norms of rows of n numbers.
 local function lengths(name, p, rows, n)
    local found = room(name, rows)
    for i = 0, rows - 1 do found[i] = sqrt(square(p, i * n, n)) + EPSILON end
    return found
 end
 
--- What a layer computes with: how many rows the input and the weight have (outputs), of n numbers; the rows themselves
--- (inputs, weight) with their lengths; and the cosines of all pairs, of products by the BLAS. Nil where that is for
--- Python.
+-- The record that a layer computes with: the numbers of rows of the input (rows) and of the weight (outputs), of n
+-- numbers; the rows themselves (inputs, weight) with their norms; and the cosines of all pairs, from products by BLAS.
+-- nil if Python has to compute.
 local function begin(x, weight)
    if weight.nd ~= 2 or x.nd ~= 1 and x.nd ~= 2 or x[2 * x.nd - 1] ~= weight[3] then return no 'rows of other sizes' end
    local outputs, n = weight[1], weight[3]
@@ -62,8 +62,8 @@ function luajit.cosine(out, x, weight)
       and numbers.write(out, t.cosines, 1)
 end
 
--- sums, of n numbers for each row of y (p of the record), become the gradients of the cosines with respect to these:
--- g[i * y.step + j * z.step] counts for row i and row j of the others, z.
+-- Sets `sums`, n numbers for each row of y (p of the record), to the gradients of the cosines with respect to y. The
+-- output's gradient for row i of y and row j of the others, z, is g[i * y.step + j * z.step].
 local function gradients(t, sums, y, z, g, factor)
    local n, cosines = t.n, t.cosines
    local slopes, along = room('slopes', y.rows * z.rows), room('along', y.rows)
@@ -82,7 +82,7 @@ local function gradients(t, sums, y, z, g, factor)
    end
 end
 
--- The gradients as numbers, of a tensor that may be seen with the output's sizes
+-- The gradients as doubles, from a tensor that can be viewed with the output's sizes
 local function gradients_of(t, x, grad_output)
    if count(grad_output) ~= t.rows * t.outputs then return no 'tensors of different sizes' end
    return gates.typed(x.T, grad_output) and seen('gradients', grad_output)
@@ -100,7 +100,7 @@ function luajit.cosine_grad_input(gradient, x, grad_output, weight)
    return numbers.write(gradient, sums, 1)
 end
 
--- As in Torch7, scale counts only for a vector x, and there for the first term.
+-- As in Torch7, scale applies only for a vector x, and there only to the first term.
 function luajit.cosine_grad_weight(grad_weight, x, grad_output, weight, scale)
    local t = begin(x, weight)
    local g = t and gradients_of(t, x, grad_output)

@@ -12,9 +12,9 @@ local sqrt, room, seen = math.sqrt, numbers.room, numbers.seen
 
 local MOST = 2 ^ 17 -- differences
 
--- A function of the row at p and the columns of a weight, of which w are the numbers, four or one at a time: $begin,
--- $go_on with x, an input, and $finish are for the columns j + @, of which w[k + @] is x's, and c[k + @] what the
--- difference is multiplied by. s: a number for each column.
+-- A function of the row at p and the columns of a weight with numbers w, four or one at a time: $begin, $go_on with an
+-- input x, and $finish handle the columns j + @, whose number for x is w[k + @], with scale c[k + @]. s: a number for
+-- each column.
 local COLUMNS = [[
    return function(weight, p, w, c, s, r, u)
       local j, inputs, outputs = 0, weight[1], weight[3]
@@ -45,8 +45,8 @@ local function of_columns(parts)
    return templates.compile('nn.similarity.luajit.euclidean', COLUMNS, parts, { add = add })
 end
 
--- s becomes the squared distances; r becomes what it is and more: the differences times s, for each input, and for each
--- element of w; u those of the elements of c.
+-- measure... set s to the squared distances. add_for... add the differences times s to r: for each input, or for each
+-- element of w; and those for the elements of c to u.
 local function begin_with_slopes(go_on)
    return of_columns{ begin = 'local $each($1){a@} = $each($1){s[j + @]}', go_on = go_on, finish = '' }
 end
@@ -67,8 +67,8 @@ local add_for_scaled_weights = begin_with_slopes [[
    $each($1){r[k + @]} = $each($1){r[k + @] + y@ * c[k + @]}
    $each($1){u[k + @]} = $each($1){u[k + @] + y@ * (x - w[k + @])}]]
 
--- How many rows there are, and the numbers of x, of the weight and of the scales, which may be nil; nil where that is
--- for Python.
+-- The number of rows, and the numbers of x, of the weight and of the scales, which may be nil; nil if Python has to
+-- compute.
 local function begin(x, weight, scales)
    if weight.nd ~= 2 or x.nd ~= 1 and x.nd ~= 2 or x[2 * x.nd - 1] ~= weight[1] then return no 'rows of other sizes' end
    if not gates.typed(x.T, x, weight, scales) or scales and not gates.same_size(scales, weight) then return nil end
@@ -101,7 +101,7 @@ function luajit.euclidean(out, x, weight, scales)
    return true
 end
 
--- The outputs' gradients, divided by the outputs, as numbers.
+-- The outputs' gradients divided by the outputs, as doubles.
 local function slopes_of(x, slopes, n)
    if count(slopes) ~= n then return no 'tensors of different sizes' end
    return gates.typed(x.T, slopes) and seen('slopes', slopes)

@@ -1,4 +1,4 @@
--- Rows of few elements compared with each other.
+-- Comparisons of pairs of rows of few elements.
 local memory = require 'torch.core.memory'
 local ways = require 'torch.core.ways'
 local gates = require 'nn.shared.luajit.gates'
@@ -10,15 +10,15 @@ local count, resize = memory.count, memory.resize
 local sqrt, max, abs, huge = math.sqrt, math.max, math.abs, math.huge
 local of, seen = numbers.of, numbers.seen
 
-local EPSILON = 1e-12 -- so that no squared length is zero
+local EPSILON = 1e-12 -- keeps squared norms above zero
 
 local function rows_and_columns(x)
    if x.nd == 2 then return x[1], x[3] end
    return 1, x[1]
 end
 
--- Two batches of rows, or two rows, as numbers, read by `numbers_of` (numbers.of where they are written over); nil
--- where that is for Python.
+-- Two batches of rows, or two rows, as doubles, read by `numbers_of` (numbers.of if they will be overwritten); nil if
+-- Python has to compute.
 local function both(a, b, numbers_of)
    if a.nd < 1 or a.nd > 2 then return no 'neither a matrix nor a vector' end
    if not gates.typed(a.T, b) or not gates.same_size(a, b) then return nil end
@@ -26,7 +26,7 @@ local function both(a, b, numbers_of)
    return p, p and numbers_of('second', b)
 end
 
--- a ^ power: C's function takes ten times as long as a product.
+-- a ^ power, with products for small whole powers: C's function takes ten times as long as a product.
 local function raised(a, power)
    if power == 1 then return a end
    if power == 2 then return a * a end
@@ -36,14 +36,14 @@ local function raised(a, power)
    return a ^ power
 end
 
--- Products of n neighbouring elements, added up.
+-- The dot product of n contiguous elements.
 local function dot(p, q, at, n)
    local sum = 0
    for k = at, at + n - 1 do sum = sum + p[k] * q[k] end
    return sum
 end
 
--- Functions of a pair's rows: value(p, q, at, columns)
+-- Functions of a pair of rows: value(p, q, at, columns)
 local value = {}
 value.dot_product = dot
 function value.cosine_distance(p, q, at, n)
@@ -68,7 +68,7 @@ local function distance(p, q, at, n)
    return sum
 end
 
--- Their gradients, which p and q become, times g.
+-- Their gradients times g, which replace p and q.
 local slope = {}
 function slope.dot_product(p, q, at, n, g)
    for k = at, at + n - 1 do p[k], q[k] = g * q[k], g * p[k] end
@@ -87,7 +87,7 @@ local function slope_of_length(p, q, at, n, g)
       p[k], q[k] = z, 0 - z
    end
 end
--- Below 2 the slope of a power is taken for that of a square, as in Torch7.
+-- For powers below 2 the derivative is that of a square, as in Torch7.
 local function slope_of_power(p, q, at, n, g, power)
    local factor, further = g * raised(length_of_power(p, q, at, n, power) + 1e-6, 1 - power), max(power - 2, 0)
    for k = at, at + n - 1 do
@@ -115,7 +115,7 @@ local function values(out, a, b, f, power)
    return true
 end
 
--- Gives the gradients what was computed in place of the inputs.
+-- Writes what was computed in place of the inputs to the gradients.
 local function write_both(grad_a, grad_b, a, p, q)
    return gates.resized_as(grad_a, a) and gates.resized_as(grad_b, a) and numbers.write(grad_a, p, 1)
       and numbers.write(grad_b, q, 1)
@@ -146,7 +146,7 @@ for _, name in ipairs{ 'dot_product', 'cosine_distance' } do
 end
 
 local function is_power(p) return p > 0 and p < huge or no 'a norm that is neither finite nor above 0' end
--- Those of the norms 1 and 2, which need no powers
+-- For norms 1 and 2, which need no powers
 local distances, slopes_of_distances = { distance, length }, { slope_of_distance, slope_of_length }
 function luajit.pairwise_distance(out, a, b, p)
    return is_power(p) and values(out, a, b, distances[p] or length_of_power, p)

@@ -1,6 +1,6 @@
--- Linear layers of sparse inputs that are given as keys and values, computed here, however many
--- keys there are: a row of the weight for each, added to another, is too little work for a call of Python's operators
--- to be faster. With weights as wide as the outputs, without decay; others are Python's.
+-- Linear layers of sparse inputs given as keys and values, in LuaJIT, for any number of keys: adding one row of the
+-- weight for each key is too little work for a call of Python's operators. Only weights as wide as the outputs, without
+-- decay; others are left to Python.
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local blas = require 'torch.luajit.blas'
@@ -11,9 +11,9 @@ local gates = require 'nn.shared.luajit.gates'
 local luajit, no, tonumber = ways.luajit, ways.no, tonumber
 local count, first_element, plain, apart = memory.count, memory.first_element, gates.plain, gates.apart
 
-local WIDE = 9 -- columns, from which on the BLAS adds a row faster than LuaJIT
+local WIDE = 9 -- columns: from here on, BLAS adds a row faster than LuaJIT
 
--- The columns of a weight of which rows are added in LuaJIT, where it fits the bias; nil where that is for Python.
+-- The number of columns of a weight whose rows are added in LuaJIT, if it fits the bias; nil if Python has to compute.
 local function columns_of(weight, bias, values)
    local T, outputs = weight.T, count(bias)
    if weight.nd ~= 2 or weight[3] ~= outputs then return no 'a weight that is not as wide as the outputs' end
@@ -21,7 +21,7 @@ local function columns_of(weight, bias, values)
       and (outputs < WIDE or gates.routine(T)) and outputs
 end
 
--- Whether the vector t of whole numbers has all of them from first to last.
+-- Whether all elements of the vector t, of whole numbers, are in first..last.
 local function are_within(t, first, last)
    if not gates.indices(t) or not gates.vector(t, t.T, t[1]) then return false end
    local p, least, most = first_element(t), first, last
@@ -33,12 +33,12 @@ local function are_within(t, first, last)
    return least == first and most == last or no 'a key without a row in the weight, or wrong sizes'
 end
 
--- Whether keys, with an offset, are rows of a weight, from 0.
+-- Whether keys, plus an offset, are rows of a weight (from 0).
 local function are_rows(keys, offset, weight)
    return offset % 1 == 0 and are_within(keys, -offset, weight[1] - 1 - offset) or no 'an offset that is not whole'
 end
 
--- Whether the vector says how many keys each of some examples has, n together.
+-- Whether the vector holds the number of keys of each example, n in total.
 local function are_sizes(sizes, n)
    if not are_within(sizes, 0, n) then return false end
    local p, sum = sizes.S.p + sizes.off, 0
@@ -49,7 +49,7 @@ end
 -- Adds factor times the `columns` numbers at `from` to those at `to`.
 local function add_row(T, columns, from, to, factor) blas.add(blas.of_rows(T), columns, from, to, factor) end
 
--- Fewer columns are written out for each number of them: LuaJIT enters a loop over columns anew for each row.
+-- For fewer columns the loop over columns is unrolled, because LuaJIT would enter it anew for each row.
 local function written_out(text)
    local all = {}
    for columns = 1, WIDE - 1 do all[columns] = columns end
@@ -70,7 +70,7 @@ local sum_few = written_out [[
    end
 ]]
 
--- The sums at p of the rows at q (that of key 0), of n keys times their values at u.
+-- Sums at p, over n keys, the rows at q (key 0's row) times the values at u.
 local function sum_rows(T, p, q, u, keys, n, columns)
    local get = T.get
    if columns < WIDE then return sum_few(columns)(get, p, q, u, keys, n) end
@@ -120,7 +120,7 @@ local scale_few = written_out [[
    end
 ]]
 
--- Gives n rows at p what is at q, times the rows' values and a factor.
+-- Writes n rows to p: what is at q, times each row's value and a factor.
 local function scale_row(T, p, q, u, n, columns, factor)
    local get = T.get
    if columns < WIDE then return scale_few(columns)(get, p, q, u, n, factor) end
@@ -171,8 +171,8 @@ local add_few = written_out [[
    end
 ]]
 
--- Adds factor times the rows at q, one after the other (step: their width), or one row for all (0), to those of n keys
--- in a weight (at p: the row of key 0); times their values at u, where there are any.
+-- Adds factor times the rows at q to the rows of n keys in a weight (at p: key 0's row). step: the rows' width, or 0
+-- for one row used for all keys. u: values to multiply by, or nil.
 local function add_rows(weight, p, q, step, u, keys, n, factor)
    local T, columns, get = weight.T, weight[3], weight.T.get
    if columns < WIDE then return add_few(columns)(get, p, q, step, u, keys, n, factor) end

@@ -1,4 +1,4 @@
--- Linear layers of few listed numbers.
+-- Linear layers for short lists of entries.
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local ways = require 'torch.core.ways'
@@ -9,8 +9,8 @@ local first_element = memory.first_element
 
 local MOST = 2 ^ 13 -- products
 
--- How a list of entries lies: its groups, how many entries each has, the steps of both and of the three numbers of an
--- entry, of which the first, the row of the batch, is missing (listed: 0) where groups are the rows.
+-- The layout of a list of entries: its groups, the entries in each, the strides of both and of the three numbers of an
+-- entry. The first of these, the row of the batch, is missing (listed: 0) if the groups are the rows.
 local function layout(list)
    if list.nd == 2 then return 1, list[1], 0, list[2], list[4], 1 end
    return list[1], list[3], list[2], list[4], list[6], 0
@@ -21,7 +21,7 @@ local function is_list(list, batch)
       or no 'another kind of list'
 end
 
--- Whether all rows and columns that count are there.
+-- Whether the rows and columns of all nonzero entries exist.
 local function are_there(list, batch, columns)
    local groups, n, group, step, number, listed = layout(list)
    local q, get = first_element(list), list.T.get
@@ -37,10 +37,10 @@ local function are_there(list, batch, columns)
    return true
 end
 
--- How many entries a list has.
+-- The number of entries in a list.
 local function entries_in(list) return list[1] * (list.nd == 3 and list[3] or 1) end
 
--- Whether the entries of a layer and the parameters, or their gradients, are for LuaJIT.
+-- Whether a layer's entries and parameters, or their gradients, are suitable for LuaJIT.
 local function fits(list, batch, weight, bias)
    if weight.nd ~= 2 or bias.nd ~= 1 or bias[1] ~= weight[1] then return no 'parameters of other sizes' end
    return gates.typed(weight.T, list, weight, bias) and is_list(list, batch)
@@ -71,7 +71,7 @@ function luajit.sparse_linear(out, list, batch, weight, bias)
    return true
 end
 
--- Adds the entries' parts of gradients to those of the weight, each entry's after another's.
+-- Adds the entries' contributions to the weight's gradient, one entry after another.
 local function add_entries(grad_weight, list, grad_output, scale)
    local groups, n, group, step, number, listed = layout(list)
    local get, cast, outputs = list.T.get, list.T.cast, grad_weight[1]
@@ -111,11 +111,11 @@ function luajit.sparse_linear_grad_parameters(grad_weight, grad_bias, list, grad
    return true
 end
 
--- One byte for each column: 1 while it is among those found, 0 between calls but for one that Ctrl-C ended.
+-- One byte for each column: 1 while it is among those found. Zero between calls, unless Ctrl-C ended one.
 local MOST_COLUMNS = 2 ^ 22
 local marks, room_for_marks, are_marked = ffi.new('uint8_t[?]', 1), 1, false
 
--- Writes the columns with entries that are not zero to p, each once; how many these are.
+-- Writes the columns with nonzero entries to p, each once. Returns their number.
 local function find_columns(p, list)
    local groups, n, group, step, number, listed = layout(list)
    local q, get, found = first_element(list), list.T.get, 0

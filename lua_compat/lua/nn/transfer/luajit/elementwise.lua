@@ -1,5 +1,5 @@
--- Transfer functions and their gradients for few elements. Those of which Lua's result is the same
--- but for the last bit.
+-- Transfer functions and their gradients for few elements: those for which Lua's result is exact except for the last
+-- bit.
 local memory = require 'torch.core.memory'
 local few = require 'torch.luajit.elementwise'
 local ways = require 'torch.core.ways'
@@ -10,13 +10,13 @@ local logistic = require 'nn.criterions.luajit.logistic'
 local luajit, no = ways.luajit, ways.no
 local count, resize_as = memory.count, memory.resize_as
 
-local MOST = 8 -- times few.LIMIT elements: several operators of PyTorch stand against one loop
+local MOST = 8 -- times few.LIMIT elements: one loop replaces several operators of PyTorch
 
--- A function of $x, and perhaps $y, v and w, the layer's parameters. plain: the same of finite numbers without
--- branches, which a processor guesses where signs are random.
+-- A function of $x, and perhaps of $y, v and w, the layer's parameters. plain: the same for finite numbers, without
+-- branches, which would be mispredicted for random signs.
 local function of(expression, plain) return few.pointwise(expression, false, MOST, plain) end
 
--- $x between two bounds; a NaN becomes the upper one, or itself
+-- $x clamped between two bounds; NaN becomes the upper bound, or stays
 local function clamping(low, high)
    local function of_any(condition)
       return of(('$x < %s and %s or '):format(low, low) .. condition:format(high, high),
@@ -27,15 +27,14 @@ end
 local hard_tanh, hard_tanh_in_place = clamping('v', 'w')
 local relu6, relu6_in_place = clamping('0', '6')
 
--- $y between two bounds, or where $x is a NaN, else 0 (which has no sign), and outside of them
+-- $y where $x is strictly between two bounds, or NaN; otherwise 0 (without a sign)
 local function within(low, high)
    return of(('($x <= %s or $x >= %s) and 0 or $y'):format(low, high),
       ('$y * $gate(min($x - %s, %s - $x)) + 0'):format(low, high))
 end
 local outside = of('($x > v or $x < -v) and $y or 0', '$y * $gate(abs($x) - v) + 0')
 
--- f of the elements of x, then `further` of those ($x) and s ($y): function as above. Where r has memory of these, that
--- is for Python.
+-- f of the elements of x, then `further` of these ($x) and of s ($y). Left to Python if r shares memory with x or s.
 local function after(f, further)
    further = of(further)
    return function(r, x, s, _, n)
@@ -45,7 +44,7 @@ end
 
 local functions = few.functions
 
--- $x above zero, else v * (exp($x) - 1)
+-- $x if above zero, else v * (exp($x) - 1)
 local below_zero, with_exponentials = of('$x > 0 and 0 or $x', 'min($x, 0)'),
    of('$y > 0 and $y or v * ($x - 1)', 'max($y, 0) + v * ($x - 1)')
 local function elu(r, x, _, v, n)
@@ -56,7 +55,7 @@ end
 local soft_shrink = of('$x > v and $x - v or $x < -v and $x + v or 0', 'max($x - v, 0) + min($x + v, 0)')
 
 local squared, of_square = of '$x * $x', of '2 * $y * $x'
--- Powers; and those that are products and roots, which are faster, and of infinity and -0 others than C's
+-- Powers. Those that are products and roots are faster, but differ from C's for infinity and -0.
 local power, of_power = few.pointwise('$x ^ v', false, 1), few.pointwise('v * $y * $x ^ (v - 1)', false, 1)
 local powers = { [2] = squared, [3] = of '$x * $x * $x', [0.5] = of 'sqrt($x)', [-0.5] = of '1 / sqrt($x)' }
 local of_powers = { [2] = of_square, [3] = of 'v * $y * ($x * $x)', [1.5] = of 'v * $y * sqrt($x)',
@@ -64,8 +63,7 @@ local of_powers = { [2] = of_square, [3] = of 'v * $y * ($x * $x)', [1.5] = of '
 
 local with_threshold, with_threshold_in_place = of '$x > v and $x or w', of '$x <= v and w or $x'
 
--- The slope of the logarithm at -infinity is a NaN, as in Torch7, and so is the logarithm
--- (nn/criterions/luajit/logistic.lua).
+-- At -infinity the logarithm and its derivative are NaN, as in Torch7 (nn/criterions/luajit/logistic.lua).
 local log_sigmoid_slopes, without_slope = after(functions.exp, '$y / (1 + $x)'), of '$y == -1 / 0 and 0 / 0 or $x'
 local function of_log_sigmoid(r, x, s, _, n)
    return log_sigmoid_slopes(r, x, s, nil, n) and without_slope(r, r, x, nil, n)
@@ -106,13 +104,13 @@ local backward = {
 for name, f in pairs(logistic.forward) do forward[name] = f end
 for name, f in pairs(logistic.backward) do backward[name] = f end
 
--- Whether a layer's parameter is one that the functions above can take
+-- Whether the functions above accept a layer's parameter.
 local function is_plain(parameter) return parameter == nil or type(parameter) == 'number' end
 
--- A parameter as Torch7 compares and computes with it: in the type of the elements.
+-- A parameter rounded to the elements' type, as in Torch7's arithmetic.
 local function rounded(T, parameter) return parameter and T.cast(parameter) end
 
--- One of the functions, and how many elements x has, where results of x's type are for LuaJIT.
+-- One of the functions, and the number of elements of x, if a result of x's type can be computed in LuaJIT.
 local function function_for(functions, name, x, result, other, v, w)
    local f, n = functions[name], count(x)
    if not f then return no 'a function that only PyTorch computes' end

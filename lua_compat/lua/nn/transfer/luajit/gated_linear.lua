@@ -7,7 +7,7 @@ local numbers = require 'nn.shared.luajit.as_doubles'
 local luajit, no = ways.luajit, ways.no
 local count, first_element, room = memory.count, memory.first_element, numbers.room
 
--- How many neighbouring elements of x, in one piece, are a half of dimension d; nil where there are no halves.
+-- The number of contiguous elements of x in half of dimension d; nil if d cannot be halved.
 local function half_of(x, d)
    if d % 1 ~= 0 or d < 1 or d > x.nd or x[2 * d - 1] % 2 ~= 0 then return no 'a dimension without halves' end
    local half = x[2 * d - 1] / 2
@@ -15,7 +15,8 @@ local function half_of(x, d)
    return half
 end
 
--- Rooms with the first halves of x and the sigmoids of its second, of n numbers; nil where that is for Python.
+-- Scratch buffers with the first halves of x and the sigmoids of the second halves, n numbers each; nil if Python has
+-- to compute.
 local function halves_of(x, half, n)
    local p = numbers.of('first', x)
    if not p then return nil end

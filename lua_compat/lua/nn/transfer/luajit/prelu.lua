@@ -1,5 +1,5 @@
--- PReLU of few elements: elements that are not above zero are multiplied by a weight, the only one
--- or that of their plane. (Planes are the second dimension, or a vector's only one.)
+-- PReLU of few elements: elements that are not above zero are multiplied by a weight, either a single one or their
+-- plane's. (Planes are the second dimension, or the only one of a vector.)
 local memory = require 'torch.core.memory'
 local ways = require 'torch.core.ways'
 local gates = require 'nn.shared.luajit.gates'
@@ -10,7 +10,7 @@ local luajit, no = ways.luajit, ways.no
 local count, first_element, max, min = memory.count, memory.first_element, math.max, math.min
 local of, seen, room, place_for = numbers.of, numbers.seen, numbers.room, numbers.place_for
 
--- The weights beside the elements of one sample: a room; and how many samples and elements there are in each.
+-- The weights of the elements of one sample, in a scratch buffer; and the numbers of samples and of elements in each.
 local function beside(x, weight)
    local T, nd, n = x.T, x.nd, count(x)
    if not (gates.few(n, numbers.MOST) and gates.typed(T, x, weight) and gates.plain(weight, T)) then return nil end
@@ -28,7 +28,7 @@ local function beside(x, weight)
    return each, samples, elements
 end
 
--- With one weight: r = s where x is above zero, else times it.
+-- With one weight: r = s where x is above zero, else s times the weight.
 local function with_one_weight(r, x, s, weight)
    local T, n = x.T, count(x)
    if count(weight) ~= 1 then return no 'a weight for each plane' end
@@ -54,7 +54,7 @@ end
 -- 1 for a number above zero, else 0
 local function gate(x) return (min(1, max(0, x * 1e308 * 1e308))) end
 
--- The input and the gradient as numbers
+-- The input and the gradient as doubles.
 local function with_gradient(x, grad_output)
    if not gates.typed(x.T, grad_output) or not gates.same_size(x, grad_output) then return nil end
    local p = seen('first', x)

@@ -1,5 +1,5 @@
--- ReLU and LeakyReLU of few elements. Signs are as good as random, so a branch for each element costs more
--- than all else: bits decide here, of which LuaJIT makes no branch.
+-- ReLU and LeakyReLU of few elements. Signs are as good as random, so a branch for each element costs more than
+-- everything else. Bit operations select the result instead; LuaJIT does not compile them to branches.
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local apart = require 'torch.core.overlap'
@@ -15,17 +15,17 @@ local rectifiers = {}
 
 local words, long_words = ffi.typeof('int32_t *'), ffi.typeof('int64_t *')
 
--- A number's bits are a negative whole number where it is negative, or a NaN with that sign. All bits where it is not
--- above zero, none where it is, or a NaN.
-local NANS, LONG_NANS = 2 ^ 23 - 1, 2LL ^ 52 - 1 -- how many there are below 0
+-- The bits of a negative number, or of a NaN with that sign, are a negative whole number. The function returns all bits
+-- set if the number is not above zero, no bits if it is, or for NaN.
+local NANS, LONG_NANS = 2 ^ 23 - 1, 2LL ^ 52 - 1 -- how many NaNs are below 0
 local function not_above(b) return arshift(bor(band(b, b + NANS), band(bnot(b), b - 1)), 31) end
 local function long_not_above(b) return arshift(bor(band(b, b + LONG_NANS), band(bnot(b), b - 1LL)), 63) end
--- The same, but all bits for a NaN.
+-- The same, but all bits set for NaN.
 local INFINITE, LONG_INFINITE = 0x7f800000, 0x7ff0000000000000LL
 local function not_positive(b) return arshift(bor(b, b - 1, INFINITE - b), 31) end
 local function long_not_positive(b) return arshift(bor(b, b - 1LL, LONG_INFINITE - b), 63) end
 
--- Functions(p, u, q, k, ...) that write one element, for n of them: four in each turn of the loop.
+-- Functions(p, u, q, k, ...) that write one element, applied to n elements in a loop of four at a time.
 local IN_FOURS = [[
    return function(p, u, q, n, get)
       for k = 0, n - 4, 4 do
@@ -41,19 +41,19 @@ local function in_fours(compute)
    return templates.compile('nn.transfer.luajit.rectifiers', IN_FOURS, { compute = compute })
 end
 
--- p = u where q is above zero, else 0, for n elements; and the same, but p = u for a NaN, too.
+-- p = u where q is above zero, else 0, for n elements; and the same with p = u for NaN.
 local choose = in_fours(function(p, u, q, k) p[k] = band(u[k], bnot(not_positive(q[k]))) end)
 local choose_long = in_fours(function(p, u, q, k) p[k] = band(u[k], bnot(long_not_positive(q[k]))) end)
 local choose_in_place = in_fours(function(p, u, q, k) p[k] = band(u[k], bnot(not_above(q[k]))) end)
 local choose_long_in_place = in_fours(function(p, u, q, k) p[k] = band(u[k], bnot(long_not_above(q[k]))) end)
 
--- p = u where q is above zero, else (for a NaN, too) slope * u.
+-- p = u where q is above zero, else (also for NaN) slope * u.
 local factors = ffi.new('double[2]', 1)
 local scale = in_fours(function(p, u, q, k, get) p[k] = get(u, k) * factors[band(not_positive(q[k]), 1)] end)
 local scale_long = in_fours(function(p, u, q, k, get) p[k] = get(u, k)
    * factors[tonumber(band(long_not_positive(q[k]), 1LL))] end)
 
--- Whether r, t and s, of one type, can be computed with in the order in which they lie.
+-- Whether r, t and s, of one type, can be traversed in memory order.
 local function in_order(r, t, s)
    return t.T == r.T and s.T == r.T and r.T.real and is_contiguous(r) and is_contiguous(t) and is_contiguous(s)
       and not may_overlap(r, t) and not may_overlap(r, s)
@@ -61,7 +61,8 @@ end
 
 local function pointers(r, t, s) return r.S.p + r.off, t.S.p + t.off, s.S.p + s.off end
 
--- Functions as those of few.pointwise: r = s where `expression` has Y, else 0; for v = 0 in fours, with bits.
+-- Functions as from few.pointwise: r = s where `expression` has Y, else 0. For v = 0 four at a time, with bit
+-- operations.
 local function thresholds(expression, in_words, in_long_words)
    local of_any = few.pointwise(expression)
    return function(r, t, s, v, n)
@@ -92,8 +93,8 @@ function rectifiers.leaky(r, t, s, v, n)
    return true
 end
 
--- r = 1 where x is above 0 (or a NaN), else a number drawn between two bounds: one draw for each such element, in their
--- order. Both lie in one piece, and may have any number of elements: Torch7's generator is here.
+-- r = 1 where x is above 0 (or NaN), else a random number between two bounds, drawn in the order of the elements. Both
+-- tensors are contiguous. Any number of elements is computed here, because Torch7's generator is in Lua.
 function rectifiers.draw_slopes(r, x, g, lower, upper)
    local n = count(x)
    if r.T ~= x.T or count(r) ~= n or not (is_contiguous(r) and is_contiguous(x)) then

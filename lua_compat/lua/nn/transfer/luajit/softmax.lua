@@ -1,4 +1,4 @@
--- Soft maxima of vectors and rows, their logarithms, and the gradients of both.
+-- Softmax of vectors and rows, its logarithm, and the gradients of both.
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local vectors = require 'torch.luajit.vectors'
@@ -14,17 +14,17 @@ local luajit, no = ways.luajit, ways.no
 local count, is_contiguous, first_element = memory.count, memory.is_contiguous, memory.first_element
 local exp, log, max, reads_plainly = math.exp, math.log, math.max, blas.reads_plainly
 
--- Soft maxima over the last dimension of a vector or matrix: rows and classes, and the steps between them.
+-- The rows and classes for softmax over the last dimension of a vector or matrix, and their strides.
 local function rows_of(t)
    if t.nd == 1 then return 1, t[1], 0, t[2] end
    return t[1], t[3], t[2], t[4]
 end
 
--- elements of logarithms and of gradients of doubles; of others PyTorch is faster at as many
+-- elements, for logarithms and for gradients of doubles; PyTorch computes the others faster from this size on
 local MOST_OF_SOFT = 2 ^ 13
 local SOFT = { softmax = 1, log_softmax = 1, softmin = -1 } -- the factor of the scores
 
--- Gives out x's sizes where Lua computes them, with two tensors of these: rows of a result of their own.
+-- Resizes out to x's sizes if Lua can compute it, from two tensors of these sizes. The result has contiguous rows.
 local function begin(out, x, y, name, is_gradient)
    if not SOFT[name] then return no 'a function that only PyTorch computes' end
    local most = (name == 'log_softmax' or is_gradient and x.T.size == 8) and MOST_OF_SOFT or few.LIMIT
@@ -34,7 +34,7 @@ end
 
 local exponentials = ffi.new('double[?]', MOST_OF_SOFT)
 
--- exponentials[0] to [n - 1] become those of what they are.
+-- Replaces exponentials[0] to [n - 1] by their exponentials.
 local function exponentiate(n)
    local of_many = n > few.LIMIT_OF_FUNCTIONS and vectors.routine(types.Double, 'exp', n)
    if of_many then
@@ -44,8 +44,8 @@ local function exponentiate(n)
    end
 end
 
--- The same of rows x classes finite numbers at q, one row after the other, four rows at a time: their sums do not wait
--- for each other. (q is not p.)
+-- The softmax of contiguous rows of finite numbers at q, four rows at a time: their sums do not depend on each other.
+-- (q is not p.)
 local function soft_rows(p, q, rows, classes, factor, of_logarithms)
    local e = exponentials
    local whole, last = rows - rows % 4, rows * classes - 1
@@ -101,8 +101,8 @@ local function soft_rows(p, q, rows, classes, factor, of_logarithms)
    return true
 end
 
--- The gradients p from the gradients at u and what is at q, in the same way. $term(k): what is summed for each number;
--- $result(k, sum).
+-- The gradients p from the gradients at u and the numbers at q, in the same way. $term(k): the term of the sum;
+-- $result(k, sum): the result.
 local SOFT_GRADIENTS = [[
    return function(p, q, u, rows, classes, factor)
       local whole, last = rows - rows % 4, rows * classes - 1
@@ -129,7 +129,7 @@ local function soft_gradients_of(term, result)
    return templates.compile('nn.transfer.luajit.softmax', SOFT_GRADIENTS, { term = term, result = result })
 end
 
--- q: y; or its exponentials, where y is logarithms
+-- q: the output y, or its exponentials if y is logarithms
 local soft_gradients = soft_gradients_of('u[$1] * q[$1]', 'factor * q[$1] * (u[$1] - $2)')
 local log_soft_gradients = soft_gradients_of('u[$1]', 'u[$1] - q[$1] * $2')
 

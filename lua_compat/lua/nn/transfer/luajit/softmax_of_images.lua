@@ -1,5 +1,5 @@
--- Soft maxima over the planes of few images: planes x height x width, or a batch of them. Each
--- pixel has a place in a room.
+-- Softmax over the planes of few images: planes x height x width, or a batch. Scratch buffers hold one number for each
+-- pixel.
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local few = require 'torch.luajit.elementwise'
@@ -16,23 +16,23 @@ local soft_planes = {}
 
 local MOST = 2 ^ 13 -- elements
 
--- Gives r x's sizes where it may be computed from x and y, finite numbers in one piece.
+-- Resizes r to x's sizes if it can be computed from x and y, finite and contiguous.
 local function begin(r, x, y)
    return gates.planes(x, 2) and gates.typed(x.T, x, r, y) and gates.few(count(x), MOST) and gates.plain(x, x.T)
       and (x == y or gates.same_size(x, y) and gates.plain(y, x.T)) and gates.apart(r, x, y)
       and (reads_plainly(x, y) or no 'numbers that are not finite, or no BLAS') and gates.resized_as(r, x)
 end
 
--- The pixels of an image, and the elements of an image and of all.
+-- The numbers of pixels of an image, of elements of an image, and of all elements.
 local function sizes_of(x)
    local nd = x.nd
    local pixels = x[2 * nd - 3] * x[2 * nd - 1]
    return pixels, x[2 * nd - 5] * pixels, count(x)
 end
 
--- A function(first, last, pixels, s, p, q, u, factor) that does something with all elements k of an image's planes, of
--- which each is that of a pixel j: one loop for all planes where these are small, because LuaJIT enters a loop anew for
--- each, else four pixels at a time.
+-- A function(first, last, pixels, s, p, q, u, factor) that processes all elements k of an image's planes, each with its
+-- pixel j. One loop covers all planes if they are small, because LuaJIT enters a loop anew for each; otherwise four
+-- pixels at a time.
 local LOOP = [[
    return function(first, last, pixels, s, p, q, u, factor)
       if pixels < $fewest then
@@ -101,7 +101,7 @@ function soft_planes.forward(out, x, factor, of_logarithms)
    return true
 end
 
--- From the output y.
+-- Computes it from the output y.
 function soft_planes.gradient(gradient, y, grad_output, factor, of_logarithms)
    if not begin(gradient, y, grad_output) then return false end
    local pixels, of_image, n = sizes_of(y)

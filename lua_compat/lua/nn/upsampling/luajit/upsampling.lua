@@ -1,6 +1,6 @@
--- Larger images and volumes of few elements, computed here: elements of images repeated, or
--- products with a matrix for each axis. Where further axes follow, it moves their elements together, so that each axis
--- is one product however the elements lie. Zeros of the matrices are multiplied, too: what is not finite is Python's.
+-- Upsampling of images and volumes of few elements, in LuaJIT, by repeating elements or by a matrix product along each
+-- axis. Elements along the axes that follow are processed together, so each axis is one product. Zeros of the matrices
+-- are multiplied, too, so numbers that are not finite are left to Python.
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
@@ -15,11 +15,11 @@ local luajit, no = ways.luajit, ways.no
 local floor, min = math.floor, math.min
 local bytes_at, room, first_element = rooms.bytes_at, rooms.room, memory.first_element
 
-local MOST = 2 ^ 16 -- elements of the larger images; for more PyTorch has several threads
+local MOST = 2 ^ 16 -- elements of the larger images; above that, PyTorch's threads are faster
 local MOST_OF_MATRIX = 2 ^ 15
-local MOST_KEPT = 32 -- matrices of a kind
+local MOST_KEPT = 32 -- matrices of each kind
 
--- What each fills with M, where M[i * n + j] is how much element j of n counts for element i of `size`.
+-- Functions that fill M: M[i * n + j] is the weight of element j of n in element i of `size`.
 local fill = {}
 
 function fill.nearest(M, n, size)
@@ -27,7 +27,7 @@ function fill.nearest(M, n, size)
    for i = 0, size - 1 do M[i * n + floor(i / times)] = 1 end
 end
 
--- Ends lie on ends. Places are worked out in single precision, as Torch7 does.
+-- Corners are aligned. Positions are computed in single precision, as in Torch7.
 function fill.linear(M, n, size, T)
    local single = types.Float.cast
    local step = single(size > 1 and (n - 1) / (size - 1) or 0)
@@ -40,8 +40,8 @@ function fill.linear(M, n, size, T)
    end
 end
 
--- The matrix of an axis of n elements that become `size`, each `rest` elements together: (size * rest) x (n * rest).
--- Kept by type.
+-- The matrix of an axis from n to `size` elements, each with `rest` elements: (size * rest) x (n * rest). Cached by
+-- type.
 local kept, number_kept = {}, 0
 
 local function matrix(kind, T, n, size, rest)
@@ -68,8 +68,8 @@ local function matrix(kind, T, n, size, rest)
 end
 
 -- Completes the geometry of x, whose last axes become height and width, or depth, height and width:
---    axes: from 1, each with its elements before (n) and after (size), and for its product the rows that there are, and
---    the elements of smaller images that lie behind it (rest)
+--    axes: from 1, each with its elements before (n) and after (size), and for its product the number of rows, and of
+--    the smaller images' elements after it (rest)
 local function completing(kind)
    return function(g, x)
       local sizes = g.depth and { g.depth, g.height, g.width } or { g.height, g.width }
@@ -128,12 +128,12 @@ local function enlarge_gradient(kind, g, gradient, x, grad_output)
    return true
 end
 
--- Images of which each element becomes a window: p, the windows' elements, become q's, or p the sums of the windows of
--- q, rounded to the type at each step, as Torch7's.
+-- Each element becomes a window: copies the elements q to the windows in p, or sums the windows in q into p, rounded to
+-- the type after each step, as in Torch7.
 local repeat_elements = window_sums.loop{ window = 'local s = $read(q, k) $all(p[$at] = s)' }
 local add_up = window_sums.sums '$each($1){p[k + @]} = $each($1){s@}'
 
--- The geometry of the larger images t: a window for each element of x.
+-- The geometry of the larger images t: one window for each element of x.
 local of_windows = window_sums.geometry_of('kw, kh, dw, dh', function(g, t)
    return window_sums.complete(g, t, MOST)
 end)
