@@ -1,4 +1,4 @@
--- The package base64 (lbase64, luarocks' base64): bytes as text of 64 characters.
+-- The package base64 (lbase64, LuaRocks' base64): bytes as text in 64 characters.
 local base64 = {}
 
 local ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
@@ -18,7 +18,7 @@ function base64.encode(text)
    return table.concat(pieces)
 end
 
--- What is not one of the characters is passed over.
+-- Other characters are skipped.
 function base64.decode(text)
    local pieces, bits, count = {}, 0, 0
    for place = 1, #text do

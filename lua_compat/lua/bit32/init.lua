@@ -7,7 +7,7 @@ local bit32 = {}
 
 local function unsigned(x) return x % 2 ^ WORD end
 
--- LuaJIT's operations want at least one argument; without one, Lua 5.2's give ``none``.
+-- LuaJIT's operations need at least one argument; without one, Lua 5.2's return `none`.
 local function of_all(operation, none)
    return function(...)
       if select('#', ...) == 0 then return none end
@@ -21,7 +21,8 @@ bit32.bxor = of_all(bit.bxor, 0)
 function bit32.bnot(x) return unsigned(bit.bnot(x)) end
 function bit32.btest(...) return bit32.band(...) ~= 0 end
 
--- LuaJIT's shifts take the lowest five bits of a distance; here everything is shifted out, or the other way.
+-- LuaJIT's shifts use the lowest five bits of a distance. Here larger distances shift everything out, and negative ones
+-- shift in the other direction.
 function bit32.lshift(x, distance)
    if distance < 0 then return bit32.rshift(x, -distance) end
    return distance >= WORD and 0 or unsigned(bit.lshift(x, distance))

@@ -1,5 +1,5 @@
--- The package ccn2: cuda-convnet2's layers, whose images are planes x height x width x batch. Its kernels no longer
--- exist: images are converted to nn's layout and back, and nn's kernels compute them.
+-- The package ccn2: cuda-convnet2's layers, whose images are planes x height x width x batch. Its kernels are not
+-- available: images are converted to nn's layout and back, and nn's kernels compute.
 require 'cunn'
 
 ccn2 = ccn2 or {}
@@ -54,7 +54,7 @@ function Convolution:reset(stdv)
    self.bias:uniform(-stdv, stdv)
 end
 
--- A convolution of cudnn with this one's weights, planes of the output first.
+-- A cudnn convolution with this layer's weights, output planes first.
 function Convolution:_nn()
    require 'cudnn'
    local module = cudnn.SpatialConvolution(self.nInputPlane, self.nOutputPlane, self.kH, self.kH, self.dH, self.dH,

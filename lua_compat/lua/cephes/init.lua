@@ -1,12 +1,11 @@
--- The package cephes (torch-cephes): special functions of numbers and, element by element, of tensors, by
--- scipy.special.
+-- The package cephes (torch-cephes): special functions of numbers and, elementwise, of tensors, by scipy.special.
 require 'torch'
 local ffi = require 'ffi'
 local python = require('th.python').functions
 local kernel = require('torch.core.kernels').of_tensors
 local gather = require 'th.elementwise'
 
--- ``ffi``: the functions of the compiled library, which torch-cephes also calls by this name; here they are the same
+-- ffi: the functions of the compiled library, which torch-cephes also offers under this name; here they are the same
 cephes = { nan = 0 / 0 }
 cephes.ffi = setmetatable({}, { __index = function(_, name) return cephes[name] end })
 
@@ -18,7 +17,7 @@ local LEVELS = { off = 'off', [0] = 'off', err = 'error', error = 'error', warn 
    'error', 'warning' }
 local level = 'off'
 
--- Whether what a function complains of is ignored ('off'), raised ('error') or printed ('warning').
+-- Sets whether a function's warnings are ignored ('off'), raised as errors ('error') or printed ('warning').
 function cephes.setErrorLevel(wanted)
    level = LEVELS[wanted] or error("Unknown error level, please choose 'off'/0, 'err'/'error'/1, 'warning'/'warn'/2", 2)
 end
@@ -62,7 +61,8 @@ end
 
 function cephes.cabs(z) return cephes.hypot(z.r, z.i) end
 
--- Functions with several results write them through pointers, and return 0. ``inputs``: how many arguments come first.
+-- Functions with several results write them through pointers, and return 0. inputs: the number of arguments before
+-- these.
 local function define_several(name, inputs)
    cephes[name] = function(...)
       local arguments = { ... }
@@ -88,8 +88,8 @@ function cephes.sincos(x, s, c)
    return 0
 end
 
--- Polynomials with the coefficients in an array of C: from the highest power (polevl; p1evl: its leading 1 left out),
--- from the lowest (poleva), of Chebyshev polynomials from the highest (chbevl).
+-- Polynomials whose coefficients are in a C array: highest power first (polevl; p1evl omits a leading 1), lowest power
+-- first (poleva), or Chebyshev polynomials, highest first (chbevl).
 function cephes.polevl(x, coefficients, degree)
    local value = 0
    for place = 0, degree do value = value * x + coefficients[place] end
@@ -132,7 +132,7 @@ function cephes.polygamma(m, x)
    return (-1) ^ (m + 1) * cephes.gamma(m + 1) * cephes.zeta(m + 1, x)
 end
 
--- The derivative of beta(x, y) by x.
+-- The partial derivative of beta(x, y) with respect to x.
 function cephes.betagrad(x, y) return cephes.beta(x, y) * (cephes.digamma(x) - cephes.digamma(x + y)) end
 
 -- The multivariate gamma function of dimension p, and its logarithm.

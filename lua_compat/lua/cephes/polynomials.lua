@@ -1,6 +1,6 @@
--- Arithmetic of polynomials and power series for the package cephes: coefficients in arrays of C, from the constant on.
--- Results have at most the degree that polini has set.
-local cephes = cephes -- which init.lua has made
+-- Arithmetic of polynomials and power series for the package cephes. Coefficients are in C arrays, the constant first.
+-- Results have at most the degree set by polini.
+local cephes = cephes -- made by init.lua
 local most = 0
 
 local function coefficients(a, degree)
@@ -54,7 +54,7 @@ function cephes.polmul(a, a_degree, b, b_degree, c)
    store(product(coefficients(a, a_degree), a_degree, coefficients(b, b_degree), b_degree), c, a_degree + b_degree)
 end
 
--- The series of b / a, and the power of x that it is to be divided by.
+-- The series of b / a, and the power of x to divide it by.
 function cephes.poldiv(a, a_degree, b, b_degree, c)
    local divisor, dividend, first, start = {}, {}, 0, 0
    while first <= a_degree and a[first] == 0 do first = first + 1 end
@@ -87,8 +87,8 @@ function cephes.polsbt(a, a_degree, b, b_degree, c)
    store(values, c, a_degree * b_degree)
 end
 
--- The coefficients of the inverse of the series y, which begins with x, up to the power n: each makes y(x(t)) = t in
--- one power more.
+-- The coefficients, up to power n, of the inverse of the series y, which starts with x: each satisfies y(x(t)) = t in
+-- one more power.
 function cephes.revers(y, x, n)
    local series, values = coefficients(y, n), {}
    for power = 0, math.max(n, most) do values[power] = 0 end
@@ -107,7 +107,7 @@ function cephes.revers(y, x, n)
    for power = 0, n do x[power] = values[power] end
 end
 
--- The greatest common divisor of two whole numbers, which both are divided by.
+-- The greatest common divisor of two whole numbers; both are divided by it.
 function cephes.euclid(numerator, denominator)
    local a, b = math.abs(numerator[0]), math.abs(denominator[0])
    while b ~= 0 do a, b = b, a % b end
@@ -115,7 +115,7 @@ function cephes.euclid(numerator, denominator)
    return a == 0 and 1 or a
 end
 
--- The integral over eight steps from nine values: the rule of Newton and Cotes of that order.
+-- The integral over eight steps from nine values, by the Newton-Cotes rule of that order.
 local WEIGHTS = { [0] = 989, 5888, -928, 10496, -4540, 10496, -928, 5888, 989 }
 function cephes.simpsn(f, step)
    local sum = 0

@@ -1,5 +1,5 @@
--- The package cifar: the files of CIFAR-10 and CIFAR-100 in their binary form, which the user has, as bytes: N x 3 x 32
--- x 32, with labels from 0. They are looked for in the folder of CIFAR_FOLDER and in the usual ones.
+-- The package cifar: CIFAR-10 and CIFAR-100 from the user's files in binary form, as bytes: N x 3 x 32 x 32, with
+-- labels from 0. The files are looked for in the folder CIFAR_FOLDER and in the usual ones.
 local datasets = require 'th.datasets'
 require 'torch'
 
@@ -9,7 +9,7 @@ local PLACES = { os.getenv('CIFAR_FOLDER') or 'data', 'data', 'cifar-10-batches-
    'data/cifar-10-batches-bin', 'data/cifar-100-binary', '.' }
 local PIXELS = 3 * 32 * 32
 
--- The records of files: `labels` bytes and a picture each.
+-- The records in files: `labels` bytes and an image each.
 local function read(names, labels)
    local parts = {}
    for place, name in ipairs(names) do
@@ -39,7 +39,7 @@ function cifar.traindataset()
       1)
 end
 function cifar.testdataset() return read({ 'test_batch.bin' }, 1) end
--- CIFAR-100: `label` is the fine one, `coarse` that of its group.
+-- CIFAR-100: `label` is the fine label, `coarse` the label of its group.
 function cifar.traindataset100() return read({ 'train.bin' }, 2) end
 function cifar.testdataset100() return read({ 'test.bin' }, 2) end
 

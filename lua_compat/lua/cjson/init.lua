@@ -25,8 +25,8 @@ local function utf8(code)
       0x80 + code % 64)
 end
 
--- Returns how many elements a table has as a list, or nil if it is an object. Sparse lists are objects or errors, as
--- set.
+-- Returns the number of elements if a table is a list, or nil if it is an object. Sparse lists become objects or
+-- errors, according to the settings.
 local function list_length(t, settings)
    local largest, count = 0, 0
    for key in pairs(t) do
@@ -88,7 +88,7 @@ function encode_value(value, settings, depth)
    error(('Cannot serialise %s: type not supported'):format(torch.typename(value) or kind), 0)
 end
 
--- What lua-cjson's errors call the next token of a text.
+-- How lua-cjson's errors name the next token.
 local TOKENS = { [''] = 'T_END', ['{'] = 'T_OBJ_BEGIN', ['}'] = 'T_OBJ_END', ['['] = 'T_ARR_BEGIN', [']'] = 'T_ARR_END',
    [','] = 'T_COMMA',
    [':'] = 'T_COLON', ['"'] = 'T_STRING', ['true'] = 'T_BOOLEAN', ['false'] = 'T_BOOLEAN', null = 'T_NULL' }
@@ -100,7 +100,7 @@ end
 
 local function skip_space(text, at) return text:find('[^ \t\r\n]', at) or #text + 1 end
 
--- A string that starts with the quote at `at`: its contents, and the position after it.
+-- Reads a string whose opening quote is at `at`. Returns its contents and the position after it.
 local function decode_string(text, at)
    local parts = {}
    local from = at + 1
@@ -137,7 +137,7 @@ local odd_numbers = { nan = 0 / 0, inf = math.huge, infinity = math.huge }
 
 local decode_value
 
--- What is between brackets: next_item(place) reads one and gives the position after it.
+-- Reads what is between brackets: next_item(place) reads one item and returns the position after it.
 local function decode_items(text, at, close, next_item)
    at = skip_space(text, at + 1)
    if text:sub(at, at) == close then return at + 1 end
@@ -200,7 +200,7 @@ local function instance(safe)
       decode_depth = 1000, encode_invalid_numbers = false, decode_invalid_numbers = true, keep_buffer = true }
    local cjson = { null = null, _NAME = 'cjson', _VERSION = '2.1.0' }
 
-   -- Raises the error, or (cjson.safe) returns nil and the error.
+   -- Raises the error or, for cjson.safe, returns nil and the error.
    local function guarded(f, ...)
       local ok, result = pcall(f, ...)
       if ok then return result end

@@ -1,5 +1,5 @@
--- csvigo.File: the rows of a CSV file, one after the other or all. A value that holds the separator or a quote stands
--- in quotes, a quote in it twice. A space as separator means any number of spaces.
+-- csvigo.File: reads and writes the rows of a CSV file, one by one or all at once. A value that contains the separator
+-- or a quote is quoted, with quotes in it doubled. A space as separator stands for any number of spaces.
 local File = torch.class('csvigo.File')
 
 function File:__init(path, mode, separator, nan_as_missing)
@@ -12,7 +12,7 @@ end
 function File:close() self.file:close() end
 function File:lines() return self.file:lines() end
 
--- The end of the value before the next separator, and the position after that.
+-- The end of the value before the next separator, and the position after the separator.
 local function next_separator(line, place, separator)
    local first, last
    if separator == ' ' then
@@ -23,7 +23,7 @@ local function next_separator(line, place, separator)
    return first and first - 1 or #line, (last or #line) + 1, first == nil
 end
 
--- The value in quotes that begins at place; the position after its closing quote.
+-- The quoted value that starts at place, and the position after its closing quote.
 local function quoted(line, place)
    local pieces, from = {}, place + 1
    while true do
@@ -60,7 +60,7 @@ function File:read()
    return line and row_of(line, self.separator)
 end
 
--- A list that keeps the lines and decodes one when it is read.
+-- A list that keeps the lines, and decodes each when it is read.
 local function on_demand(lines, separator)
    local function row(_, i)
       assert(i, 'index has to be given')

@@ -1,5 +1,5 @@
 -- The package csvigo: CSV files as lists of rows (raw), as columns by name (tidy), as a function that selects rows
--- (query), or read on demand (large).
+-- (query), or as rows decoded on demand (large).
 require 'torch'
 require 'dok'
 
@@ -14,13 +14,13 @@ local function speaker(verbose)
    end
 end
 
--- Whether the first row names the columns: as the caller says, or, for 'auto', if it does not begin with a number.
+-- Whether the first row names the columns: as the caller says or, for 'auto', if it does not start with a number.
 local function has_header(header, first_row)
    if header == 'auto' then return tonumber(first_row[1]) == nil end
    return header == true or header == 'true'
 end
 
--- Rows as columns by name; also the names in their order.
+-- Converts rows to columns by name. Also returns the names in their order.
 local function tidied(rows, header, skip)
    local first = 1 + skip
    local names, columns = {}, {}
@@ -41,7 +41,7 @@ local function tidied(rows, header, skip)
    return columns, names
 end
 
--- In which rows each value of a column is.
+-- The rows in which each value of a column occurs.
 local function places_of(column)
    local places = {}
    for row, value in ipairs(column) do
@@ -59,7 +59,7 @@ local function query_of(columns)
    local places = {}
    for name, column in pairs(columns) do places[name] = places_of(column) end
 
-   -- How many of the wanted columns agree, for each row that any agrees with.
+   -- For each row that matches any of the wanted columns, the number that it matches.
    local function counts(wanted)
       local agreeing, n = {}, 0
       for name, values in pairs(wanted) do
@@ -136,7 +136,7 @@ function csvigo.load(...)
    return query_of(columns)
 end
 
--- Columns by name as rows, in the given order of names or in any.
+-- Converts columns by name to rows; order: a list of names, or nil.
 local function as_rows(columns, order, header)
    local names, rows = order, {}
    if not names then

@@ -1,5 +1,5 @@
--- What is declared of the classes of cudnn that have other arguments or defaults than nn's of the same name
--- (nn/declarations.lua says what the words mean).
+-- Declarations of cudnn's classes whose arguments or defaults differ from those of nn's class of the same name;
+-- nn/declarations.lua explains the format.
 return {
    SpatialConvolution = {
       help = 'A convolution of images, of groups of planes if there are several.',

@@ -1,5 +1,4 @@
--- cudnn.functional: cuDNN's operations as functions that keep nothing; the caller allocates their results. The handle
--- is
+-- cudnn.functional: cuDNN's operations as functions without state; the caller allocates their results. The handle is
 -- ignored: PyTorch has its own.
 local nn = require 'nn'
 
@@ -16,7 +15,7 @@ local function check_size(expected, t)
       in_words(expected:size()), in_words(t:size())))
 end
 
--- A module whose parameters are not drawn, with the fields given.
+-- A module with the given fields, whose parameters are not initialised.
 local function module(name, fields)
    local made = torch.factory('nn.' .. name)()
    for field, value in pairs(fields) do made[field] = value end
@@ -37,7 +36,7 @@ function functional.bias2D_accGradParameters(_, gradOutput, gradBias, scale, alp
    gradBias:mul(alpha or 1):add(scale or 1, sums)
 end
 
--- Convolutions without biases
+-- Convolutions without bias
 
 local function convolution(input, weight, strideH, strideW, padH, padW)
    return module('SpatialConvolution', {
@@ -106,7 +105,7 @@ for name, mode in pairs{ MaxPooling2D = 'CUDNN_POOLING_MAX', AveragePooling2D = 
    end
 end
 
--- Activations; the softmax of a sample is over all its elements.
+-- Activations. The softmax of a sample is over all its elements.
 
 local function of_elements(t) return t end
 local function of_samples(t) return t:dim() > 1 and t:view(t:size(1), -1) or t end

@@ -1,4 +1,4 @@
--- The package cudnn: nn's layers under cuDNN's names. On a GPU PyTorch runs them with cuDNN.
+-- The package cudnn: nn's layers under cuDNN's names. On a GPU, PyTorch runs them with cuDNN.
 require 'cunn'
 local python = require('th.python').functions
 local declared = require 'nn.shared.declared'
@@ -6,15 +6,15 @@ local declared = require 'nn.shared.declared'
 cudnn = cudnn or {}
 cudnn.benchmark, cudnn.fastest, cudnn.verbose, cudnn.useFindEx = false, false, false, false
 local _, version = python.cuda_versions()
-cudnn.version = version > 0 and version or 5110 -- scripts query its version; without a GPU this is R5's
+cudnn.version = version > 0 and version or 5110 -- scripts read it; without a GPU, the version of R5
 cudnn.typemap = { ['torch.CudaHalfTensor'] = 'CUDNN_DATA_HALF', ['torch.CudaTensor'] = 'CUDNN_DATA_FLOAT',
    ['torch.CudaDoubleTensor'] = 'CUDNN_DATA_DOUBLE' }
 
--- The names of cuDNN's own numbers that scripts compare with.
+-- cuDNN's constants that scripts compare with.
 cudnn.C = { CUDNN_POOLING_MAX = 0, CUDNN_POOLING_AVERAGE = 1, CUDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING = 1,
    CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING = 2 }
 
--- The numbers that each type of tensor is computed in. Recorded only: PyTorch chooses.
+-- The type in which tensors of each type are computed. Only recorded: PyTorch chooses.
 local math_types
 function cudnn.configureMath(overrides)
    math_types = { ['torch.CudaHalfTensor'] = cutorch.hasFastHalfInstructions() and 'CUDNN_DATA_HALF'
@@ -30,11 +30,11 @@ end
 local SIZES = { ['torch.CudaHalfTensor'] = 2, ['torch.CudaTensor'] = 4, ['torch.CudaDoubleTensor'] = 8 }
 function cudnn.sizeof(t) return SIZES[torch.type(t)] end
 
--- Stands for a handle, which functions take first.
+-- A stand-in for cuDNN's handle, the first argument of functions.
 local handle = {}
 function cudnn.getHandle() return handle end
 
--- How cuDNN's algorithms are searched, and the memory they may take: PyTorch's own affair. The settings can be made.
+-- Settings for the choice of cuDNN's algorithms and their memory. They can be set, but PyTorch decides.
 cudnn.initialWorkspaceBytes, cudnn.reservedGPUBytes, cudnn.maxWorkspaceGPUMemPercent = 1024, 1024 * 1024, 95
 cudnn.find = { verbose = false, verboseError = true, verboseFallback = true }
 function cudnn.find.reset() cutorch.synchronizeAll() end
@@ -50,7 +50,7 @@ local function check_input(self, input)
    end
 end
 
--- The script chooses whether cuDNN times its algorithms; the choice is read when a layer runs.
+-- The script chooses whether cuDNN times its algorithms; a layer reads the setting when it runs.
 local tuned
 local function follow_switches()
    local wanted = cudnn.benchmark or cudnn.fastest
@@ -60,7 +60,7 @@ local function follow_switches()
    end
 end
 
--- A class of cudnn on top of nn's of that name.
+-- Defines a class of cudnn that inherits from nn's class of that name.
 local function on_top(name, nn_name)
    local class, parent = torch.class('cudnn.' .. name, 'nn.' .. (nn_name or name))
    function class:updateOutput(input)
@@ -75,7 +75,7 @@ end
 -- Convolutions
 
 local function with_modes(class)
-   -- cuDNN's algorithms cannot be named one by one in PyTorch; fastest() has them timed.
+   -- PyTorch cannot choose individual cuDNN algorithms; fastest() turns on timing.
    function class:fastest(mode)
       self.fastest_mode = mode == nil or mode
       if self.fastest_mode then cudnn.fastest = true end
@@ -104,7 +104,7 @@ function Convolution:__init(nInputPlane, nOutputPlane, kW, kH, ...)
       if planes % self.groups ~= 0 then error(name .. ' should be divisible by nGroups', 2) end
    end
    local delayed = self.reset
-   self.reset = function() end -- the parameters are drawn when they have their final shape
+   self.reset = function() end -- initialise only once the parameters have their final shape
    SpatialConvolution.__init(self, nInputPlane, nOutputPlane, kW, kH, self.dW, self.dH, self.padW, self.padH)
    self.reset = delayed
    if self.groups > 1 then
@@ -115,7 +115,7 @@ function Convolution:__init(nInputPlane, nOutputPlane, kW, kH, ...)
    self.reset = nil
 end
 
--- f(group's module, group's piece of each tensor...) for each group: its planes of input, output, parameters.
+-- Calls f(group's module, group's part of each tensor...) for each group: its planes of input, output and parameters.
 local function by_group(self, f)
    for group = 1, self.groups do
       local function piece(t, planes, dimension)
@@ -126,7 +126,7 @@ local function by_group(self, f)
    end
 end
 
--- What one group computes, as an nn module that shares this one's parameters.
+-- The computation of one group, as an nn module that shares this one's parameters.
 local function module_of_group(self, piece)
    local function of_outputs(t) return t and piece(t, self.nOutputPlane, 1) end
    local module = torch.factory('nn.SpatialConvolution')()
@@ -178,7 +178,7 @@ for _, name in ipairs{ 'SpatialFullConvolution', 'VolumetricConvolution', 'Volum
    with_modes((on_top(name)))
 end
 
--- Unlike nn's, cuDNN's convolution of sequences can pad them with frames of zeros.
+-- Unlike nn's, cuDNN's convolution of sequences can pad with frames of zeros.
 local Temporal, TemporalConvolution = on_top 'TemporalConvolution'
 with_modes(Temporal)
 local update_temporal = Temporal.updateOutput
@@ -192,7 +192,7 @@ end
 
 local function is_padded(self) return padding_of(self) > 0 end
 
--- The frames between the zeros: the dimension before the last.
+-- The frames without the padding; they are the last dimension but one.
 local function inner_frames(self, padded)
    local d = padded:dim() - 1
    return padded:narrow(d, self.padH + 1, padded:size(d) - 2 * self.padH)
@@ -219,12 +219,12 @@ function Temporal:accGradParameters(input, gradOutput, scale)
    TemporalConvolution.accGradParameters(self, padded_frames(self, input), gradOutput, scale)
 end
 
--- Pooling: unlike nn's average pooling, which steps by 1, all of cuDNN's steps by its window.
+-- Pooling. The stride of nn's average pooling is 1 by default; cuDNN's defaults to the window size.
 
 on_top 'SpatialMaxPooling'
 local AveragePooling = on_top 'SpatialAveragePooling'
 declared.construct(AveragePooling, 'cudnn.SpatialAveragePooling')
--- Whatever it was made or converted with, its means count the padding.
+-- Its means always count the padding, however it was made or converted.
 local update_average = AveragePooling.updateOutput
 function AveragePooling:updateOutput(input)
    assert(self.divide ~= false, 'not supported')
@@ -233,7 +233,7 @@ function AveragePooling:updateOutput(input)
 end
 for _, name in ipairs{ 'VolumetricMaxPooling', 'VolumetricAveragePooling' } do on_top(name) end
 
--- The rest are nn's layers under other names
+-- The other layers are nn's under other names
 for _, name in ipairs{ 'ReLU', 'SpatialSoftMax', 'SpatialLogSoftMax' } do on_top(name) end
 
 require 'cudnn.normalization'(function(self, input)
@@ -241,7 +241,7 @@ require 'cudnn.normalization'(function(self, input)
    follow_switches()
 end)
 
--- A class of cudnn that is nn's of some name on another view of input and gradients: those of view(t).
+-- Defines a class of cudnn that applies nn's class to other views of input and gradients: view(t).
 local function on_view(name, nn_name, view)
    local class, parent = torch.class('cudnn.' .. name, 'nn.' .. nn_name)
    function class:updateOutput(input)
@@ -263,7 +263,7 @@ local function of_sample(t)
    if t:dim() == 3 then return t:view(-1) end
    return t:dim() > 2 and t:view(t:size(1), -1) or t
 end
--- Over the planes of a volume: time and height are one dimension.
+-- Over the planes of a volume: time and height are merged into one dimension.
 local function as_image(t)
    local d = t:dim()
    if d == 4 then return t:view(t:size(1), -1, t:size(4)) end
@@ -285,7 +285,7 @@ function LRN:__init(...)
    assert(self.beta >= 0.01, 'beta has to be > 0.01')
 end
 
--- Tanh and Sigmoid take cuDNN's in-place flag
+-- Tanh and Sigmoid accept cuDNN's in-place flag
 for _, name in ipairs{ 'Tanh', 'Sigmoid' } do
    local class, parent = on_top(name)
    local update = class.updateOutput
@@ -307,7 +307,7 @@ function ClippedReLU:__init(ceiling, inplace)
    self.ceiling = ceiling
 end
 
--- LogSoftMax over planes and the negative log-likelihood, mean over all places.
+-- LogSoftMax over planes and the negative log-likelihood, averaged over all positions.
 for _, kind in ipairs{ 'Spatial', 'Volumetric' } do
    local class, parent = torch.class(('cudnn.%sCrossEntropyCriterion'):format(kind), 'nn.Criterion')
    function class:__init(weights)
@@ -317,7 +317,7 @@ for _, kind in ipairs{ 'Spatial', 'Volumetric' } do
       self.sizeAverage = true
       self:type('torch.CudaTensor')
    end
-   -- Places as rows: (batch, planes, places...) -> (batch * places, planes)
+   -- Positions as rows: (batch, planes, positions...) -> (batch * positions, planes)
    local function rows(t)
       local planes = t:size(2)
       local last = t:view(t:size(1), planes, -1):transpose(2, 3):contiguous()
@@ -340,8 +340,8 @@ end
 require 'cudnn.recurrent'
 require 'cudnn.functional'
 
--- Renames a net's layers to the other package's names; dst is nn or cudnn. Modules for which exclude(module) is true
--- stay.
+-- Converts a net's layers to the other package's; dst is nn or cudnn. Modules for which exclude(module) is true are
+-- kept.
 local CONVERTIBLE = {}
 for _, name in ipairs{ 'BatchNormalization', 'SpatialBatchNormalization', 'SpatialConvolution', 'SpatialCrossMapLRN',
    'SpatialFullConvolution', 'SpatialMaxPooling', 'SpatialAveragePooling', 'ReLU', 'Tanh', 'Sigmoid', 'SoftMax',
@@ -365,7 +365,7 @@ function cudnn.convert(net, dst, exclude)
       if package_name ~= from or not CONVERTIBLE[name] or not dst[name] then return module end
       local converted = torch.factory(to .. '.' .. name)()
       for key, value in pairs(module) do converted[key] = value end
-      -- as the original has it, though cudnn's counted the padding
+      -- as in the original, although cudnn's layer counted the padding
       if dst == nn and name == 'SpatialAveragePooling' then
          converted.divide, converted.count_include_pad = true, false
       end

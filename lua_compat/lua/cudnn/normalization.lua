@@ -1,10 +1,10 @@
--- cuDNN's batch normalization: that of nn, but a batch of one, too, has statistics of its own, there are always a
--- weight and a bias, inputs have a batch dimension, and backward, for training only, also accumulates the parameters'
--- gradients.
+-- cuDNN's batch normalization. It differs from nn's: a batch of one has statistics of its own, too; there are always a
+-- weight and a bias; inputs have a batch dimension; and backward, which is for training only, also accumulates the
+-- parameters' gradients.
 local kernel = require('torch.core.kernels').of_tensors
 local of_nn = torch.getmetatable 'nn.BatchNormalization'
 
--- prepare(self, input): what all of cudnn's layers do first
+-- prepare(self, input): what all layers of cudnn do first
 return function(prepare)
    local class = torch.class('cudnn.BatchNormalization', 'nn.Module')
    class.__version, class.nDim, class.mode = 2, 2, 'CUDNN_BATCHNORM_PER_ACTIVATION'
@@ -44,7 +44,7 @@ return function(prepare)
       return self.gradInput
    end
    class.backward = class.updateGradInput
-   function class:accGradParameters() end -- updateGradInput has done it
+   function class:accGradParameters() end -- done by updateGradInput
 
    function class:clearDesc() end
 

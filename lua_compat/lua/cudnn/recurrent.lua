@@ -1,15 +1,15 @@
--- cudnn.RNN and the layers it stands for: a whole stack over a whole sequence, computed by PyTorch's recurrent
--- operators (lua_compat/kernels/nn/recurrent.py, which says how the one vector of parameters is laid out).
+-- cudnn.RNN and its subclasses: a stack of layers over a whole sequence, computed by PyTorch's recurrent operators
+-- (lua_compat/kernels/nn/recurrent.py, which documents the layout of the parameter vector).
 --
--- Input is time x batch x features, batch x time x features with batchFirst, or what packPaddedSequence returns.
--- hiddenInput, cellInput (nil: zero) and gradHiddenOutput, gradCellOutput are given by the script; hiddenOutput,
--- cellOutput, gradHiddenInput, gradCellInput are found there after a pass.
+-- The input is time x batch x features, batch x time x features with batchFirst, or the result of packPaddedSequence.
+-- Scripts set hiddenInput and cellInput (nil: zero), gradHiddenOutput and gradCellOutput. A pass sets hiddenOutput,
+-- cellOutput, gradHiddenInput and gradCellInput.
 local kernel = require('torch.core.kernels').of_tensors
 local python = require('th.python').functions
 
 local RNN, parent = torch.class('cudnn.RNN', 'nn.Module')
 
--- Matrices of one layer in one direction: gates times (one for the input, one for the state).
+-- The number of matrices of a layer in one direction: gates times two (for the input and the state).
 RNN.linearLayers = { CUDNN_LSTM = 8, CUDNN_GRU = 6, CUDNN_RNN_RELU = 2, CUDNN_RNN_TANH = 2 }
 
 local function init(self, mode, directions, inputSize, hiddenSize, numLayers, batchFirst, dropout, rememberStates)
@@ -31,7 +31,7 @@ local function init(self, mode, directions, inputSize, hiddenSize, numLayers, ba
    self:reset()
 end
 
--- Scripts set mode, bidirectional and numDirections of a cudnn.RNN, and call reset.
+-- Scripts set mode, bidirectional and numDirections of a cudnn.RNN, and then call reset.
 function RNN:__init(...) init(self, 'CUDNN_RNN_RELU', 1, ...) end
 
 for name, mode in pairs{ RNNReLU = 'CUDNN_RNN_RELU', RNNTanh = 'CUDNN_RNN_TANH', LSTM = 'CUDNN_LSTM',
@@ -47,7 +47,7 @@ for name, mode in pairs{ BLSTM = 'CUDNN_LSTM', BGRU = 'CUDNN_GRU' } do
    end
 end
 
--- Whether the input enters the first layer as it is, without a matrix of its own.
+-- Whether the input enters the first layer directly, without a matrix.
 local function skips(self) return self.inputMode == 'CUDNN_SKIP_INPUT' end
 
 function RNN:reset(stdv)
@@ -57,14 +57,14 @@ function RNN:reset(stdv)
    self.gradWeight:resizeAs(self.weight):zero()
 end
 
--- PyTorch describes tensors to cuDNN and synchronizes by itself.
+-- PyTorch creates cuDNN's descriptors and synchronises by itself.
 for _, name in ipairs{ 'setSync', 'clearDesc', 'resetDropoutDescriptor', 'resetRNNDescriptor', 'resetInputDescriptor',
    'resetOutputDescriptor', 'resetHiddenDescriptors', 'resetCellDescriptors', 'resetWeightDescriptor' } do
    RNN[name] = function() end
 end
 
--- Views of the vector from offset on: [layer][matrix], a layer in two directions counting as two; an empty tensor for
--- a matrix that is not there.
+-- Views of the parameter vector from offset on: [layer][matrix]. A layer with two directions counts as two; a missing
+-- matrix is an empty tensor.
 local function views(self, offset, size_of)
    local all, count = {}, self.linearLayers[self.mode]
    for layer = 1, self.numLayers * self.numDirections do
@@ -102,8 +102,8 @@ function RNN:resetStates()
    self.cellOutput:zero()
 end
 
--- Packs sequences of different lengths (sorted, the longest first): the steps of each time one after the other, and how
--- many sequences have that step.
+-- Packs sequences of different lengths (sorted, longest first): the steps of each time together, and the number of
+-- sequences that have this step.
 function RNN:packPaddedSequence(input, lengths, batchFirst)
    if batchFirst then input = input:transpose(1, 2) end
    if input:size(2) ~= #lengths then
@@ -136,7 +136,7 @@ end
 
 local function check(condition, message) if not condition then error(message, 4) end end
 
--- nil, or a tensor for the state called ``name`` of the right size.
+-- nil, or the tensor for the state called `name`, whose size is checked.
 local function state(self, name)
    local value = self[name]
    if not value then return nil end
@@ -147,7 +147,7 @@ local function state(self, name)
    return value
 end
 
--- A tensor of sequences with time first, and the numbers of packed sequences.
+-- The sequences as a tensor with time first, and the numbers of sequences if they are packed.
 local function sequences(self, input)
    check(not skips(self) or self.inputSize == self.hiddenSize,
       ('CUDNN_SKIP_INPUT: the input must be as wide as the state, %d, and is %d'):format(self.hiddenSize,
@@ -173,7 +173,8 @@ local function time_first(self, t)
    return self.batchFirst and not self.inputPacked and t:dim() == 3 and t:transpose(1, 2) or t
 end
 
--- What dropout keeps of the output of each layer but the last, which cuDNN stores in its reserve; nil without dropout.
+-- The dropout masks of all layers' outputs except the last, which cuDNN keeps in its reserve space; nil without
+-- dropout.
 local function masks(self)
    return self.train and self.dropout > 0 and self.numLayers > 1 and self.reserve or nil
 end
@@ -203,7 +204,8 @@ function RNN:updateOutput(input)
    return self.output
 end
 
--- One pass over the sequence computes both gradients: the input's if of_input, the parameters' if scale is given.
+-- One pass over the sequence computes both gradients: the input's if of_input is true, the parameters' if scale is
+-- given.
 local function gradients(self, input, gradOutput, of_input, scale)
    check(self.train, 'gradients are there when training only')
    check(gradOutput:isSameSizeAs(self.output), 'gradOutput has incorrect size!')

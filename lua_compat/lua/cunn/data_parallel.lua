@@ -1,8 +1,8 @@
--- nn.DataParallelTable: one module on several GPUs, each with a part of the batch.
+-- nn.DataParallelTable: one module on several GPUs, each of which processes a part of the batch.
 --
--- The first device holds the module that was added; the others hold clones. A pass hands each its part, one after the
--- other, and CUDA runs them at the same time. Parameter gradients are gathered on the first device, and syncParameters
--- copies its parameters to the others.
+-- The first device has the module that was added; the others have clones. In a pass, each gets its part in turn, and
+-- CUDA runs them concurrently. Parameter gradients are gathered on the first device; syncParameters copies its
+-- parameters to the others.
 local DataParallelTable, parent = torch.class('nn.DataParallelTable', 'nn.Container')
 
 function DataParallelTable:__init(dimension, flattenParams, usenccl)
@@ -16,7 +16,7 @@ function DataParallelTable:__init(dimension, flattenParams, usenccl)
    self:type('torch.CudaTensor')
 end
 
--- gpus: the numbers of the devices, one or a table of them.
+-- gpus: a device number, or a table of them.
 function DataParallelTable:add(module, gpus)
    if type(gpus) == 'number' then gpus = { gpus } end
    if #self.modules > 0 or type(gpus) ~= 'table' then
@@ -28,8 +28,8 @@ function DataParallelTable:add(module, gpus)
    return self
 end
 
--- In cunn every device has a thread of its own, in which init runs first (to load cudnn and set it up). Here a single
--- thread hands out the work, which the devices do at the same time; init runs in that thread.
+-- In cunn each device has a thread, which runs init first (to load and configure cudnn). Here a single thread issues
+-- the work, which the devices run concurrently; init runs in that thread.
 function DataParallelTable:threads(init)
    if init then init(1) end
    return self
@@ -44,7 +44,7 @@ local function on(self, place, f)
    return cutorch.withDevice(self.gpuAssignments[place], f)
 end
 
--- Clones on the other devices, with the first one's parameters.
+-- Copies the first module's parameters to the clones on the other devices.
 function DataParallelTable:syncParameters()
    local source = self.modules[1]
    for place = 2, #self.gpuAssignments do
@@ -62,7 +62,7 @@ end
 
 local function module_at(self, place) return place == 1 and self.modules[1] or self.replicas[place] end
 
--- Part number ``place`` of a tensor, or of each tensor of a table, on its device; nil if nothing is left for it.
+-- Part number `place` of a tensor, or of each tensor in a table, on its device; nil if nothing is left for it.
 local function part(self, value, place)
    if type(value) == 'table' then
       local parts = {}
@@ -100,7 +100,7 @@ local function join(self, target, pieces)
    return target
 end
 
--- f(module, parts of each value...) on every device that has a part; the results.
+-- Calls f(module, parts of each value...) on every device that has a part. Returns the results.
 local function on_all(self, f, ...)
    local results, values = {}, { ... }
    for place = 1, #self.gpuAssignments do
@@ -154,7 +154,7 @@ function DataParallelTable:updateParameters(rate)
    self.needsSync = true
 end
 
--- From here on the parameters are changed from outside: each pass first copies them to the other devices.
+-- From here on parameters are changed from outside, so each pass first copies them to the other devices.
 function DataParallelTable:getParameters()
    local parameters, gradients = self.modules[1]:getParameters()
    self.needsSync = true
@@ -164,10 +164,10 @@ end
 function DataParallelTable:zeroGradParameters()
    self.modules[1]:zeroGradParameters()
    for _, replica in pairs(self.replicas) do replica:zeroGradParameters() end
-   self.needsSync = true -- a new step begins: an optimiser may have changed the parameters
+   self.needsSync = true -- a new step starts: an optimiser may have changed the parameters
 end
 
--- Only the module is moved to the host and back, and written to files.
+-- Only the first module is converted and written to files.
 function DataParallelTable:clearState()
    self.replicas, self.needsSync = {}, true
    return parent.clearState(self)

@@ -1,4 +1,4 @@
--- The package cunn: nn on CUDA's tensors. The layers are nn's own: their kernels run where their tensors lie.
+-- The package cunn: nn on CUDA's tensors. The layers are nn's own; their kernels run on the device of their tensors.
 require 'cutorch'
 require 'nn'
 require 'cunn.data_parallel'

@@ -1,6 +1,6 @@
--- Tensors of which cutorch chooses the memory: pinned, or "managed", which is a FloatTensor's and a CudaTensor's at
--- once. PyTorch's copies need no pinned memory, so that is ordinary memory. Managed memory PyTorch has not: on a GPU it
--- is an error; on the CPU (th --cpu-as-cuda) both tensors have the same elements, as they should.
+-- Tensors whose memory cutorch allocates: pinned memory, or managed memory, which belongs to a FloatTensor and a
+-- CudaTensor at once. PyTorch's copies need no pinned memory, so ordinary memory is used. PyTorch has no managed
+-- memory: on a GPU it is an error; on the CPU (th --cpu-as-cuda) both tensors really share their elements.
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
 local address_of = require('torch.core.blocks').address_of
@@ -17,7 +17,7 @@ end
 
 local function count(sizes) return torch.LongTensor(sizes):prod() end
 
--- Storages know an allocator by its class: torch.FloatStorage(cutorch.CudaHostAllocator, 3).
+-- Storages identify an allocator by its class: torch.FloatStorage(cutorch.CudaHostAllocator, 3).
 local Allocator = torch.class('torch.Allocator')
 function Allocator:__init(allocate) self.allocate = allocate end
 
@@ -30,7 +30,7 @@ local function managed_storage(T, n)
       error('managed memory (UVA) is not available on a GPU: PyTorch has none; use tensor:cuda() and tensor:float()', 0)
    end
    local owner, S = memory.new_storage(T, n)
-   if n > 0 then memory.pin(S) end -- it stays where it is
+   if n > 0 then memory.pin(S) end -- its memory must not move
    managed[S] = true
    return owner
 end
@@ -45,7 +45,7 @@ for _, name in ipairs{ 'Float', 'Double', 'Int', 'Long', 'Byte', 'Half' } do
 end
 cutorch.createCudaHostTensor = cutorch.createCudaHostFloatTensor
 
--- Whether an address is one of managed memory.
+-- Whether an address belongs to managed memory.
 function cutorch.isManagedPtr(pointer)
    if type(pointer) ~= 'number' then error('Must receive a ptr cast as a number', 0) end
    for S in pairs(managed) do
@@ -60,8 +60,7 @@ function cutorch.isManaged(object)
    return managed[r.nd and r.S or r] or false
 end
 
--- A tensor of a type with the elements of a tensor's whole storage, which must be managed. As in cutorch it has one
--- dimension.
+-- A one-dimensional tensor of type T (as in cutorch) that shares the whole storage of a tensor, which must be managed.
 local function on_the_same_memory(T, tensor)
    if not torch.isTensor(tensor) then error('Must use a tensor, got ' .. torch.type(tensor)) end
    local S = records[tensor].S

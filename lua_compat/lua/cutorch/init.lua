@@ -1,5 +1,5 @@
--- The package cutorch: CUDA's tensor types, devices and streams, on PyTorch's CUDA (lua_compat/runtime/cuda.py), or
--- with th --cpu-as-cuda on the CPU. Devices and user streams count from 1; stream 0 is the default one.
+-- The package cutorch: CUDA's tensor types, devices and streams, on PyTorch's CUDA (lua_compat/runtime/cuda.py) or,
+-- with th --cpu-as-cuda, on the CPU. Devices and user streams count from 1; stream 0 is the default stream.
 require 'torch'
 local types = require 'torch.core.types'
 local python = require('th.python').functions
@@ -13,7 +13,7 @@ python.start_device()
 
 cutorch = cutorch or {}
 
--- The device a tensor lies on; 0 without elements.
+-- The device of a tensor; 0 if it has no elements.
 local function device_of(tensor)
    if tensor:nElement() == 0 then return 0 end
    return python.device_name(kernel.tensor_device(tensor))
@@ -30,12 +30,12 @@ for code = 1, types.count do
          return storage:size() == 0 and 0 or device_of(torch.getmetatable(T.tensor).new(storage))
       end
    end
-   -- Without pinned memory, copies from and to the device are synchronous.
+   -- Without pinned memory, copies to and from the device are synchronous.
    local tensor = torch.getmetatable(T.tensor)
    tensor.copyAsync = tensor.copy
 end
 
--- On a device p is the probability of a success, with the mean 1/p; on the host that of a failure.
+-- On a device p is the probability of success, so the mean is 1/p; on the host it is that of failure.
 for _, type_name in ipairs{ 'Byte', 'Char', 'Short', 'Int', 'Long', 'Half', '', 'Double' } do
    local T = types['Cuda' .. type_name]
    local draw = T.tensor_metatable.geometric
@@ -90,8 +90,8 @@ cutorch.getDriverVersion = cutorch.getRuntimeVersion
 function cutorch.hasHalfInstructions() return cutorch.getDeviceProperties().major >= 6 end
 cutorch.hasFastHalfInstructions = cutorch.hasHalfInstructions
 
--- PyTorch returns a tensor's memory to its cache when the tensor is collected, and lets devices copy from each other:
--- there is nothing to set.
+-- PyTorch returns the memory of collected tensors to its cache, and allows copies between devices, so there is nothing
+-- to set.
 function cutorch.setHeapTracking() end
 function cutorch.isCachingAllocatorEnabled() return true end
 function cutorch.setPeerToPeerAccess() end
@@ -112,7 +112,7 @@ cutorch.setStream, cutorch.getStream = python.set_stream, python.get_stream
 cutorch.streamSynchronize = python.stream_synchronize
 function cutorch.setDefaultStream() python.set_stream(0) end
 
--- { [device] = { stream, ... }, ... } as device, stream, device, stream...
+-- Flattens { [device] = { stream, ... }, ... } to device, stream, device, stream...
 local function pairs_of(streams)
    local flat = {}
    for device, numbers in pairs(streams) do
@@ -136,8 +136,8 @@ function cutorch.streamWaitFor(waiting, others)
 end
 function cutorch.streamBarrier(streams) cutorch.streamBarrierMultiDevice{ [cutorch.getDevice()] = streams } end
 
--- cutorch.Event() marks the work the current stream has so far; event:waitOn() makes the then current stream wait for
--- it.
+-- cutorch.Event() records the work issued so far in the current stream; event:waitOn() makes the stream that is then
+-- current wait for it.
 local Event = torch.class('cutorch.Event')
 local dead = {} -- a finaliser may run anywhere, so it calls nothing
 function Event:__init()
@@ -151,8 +151,8 @@ function Event:__init()
 end
 function Event:waitOn() python.event_wait(self.number) end
 
--- Random numbers: tensors on a device are filled by Torch7's own generator, the one that torch.manualSeed seeds, so
--- that a script draws the same numbers with and without CUDA.
+-- Random numbers. Torch7's own generator, seeded by torch.manualSeed, also fills tensors on a device, so a script draws
+-- the same numbers with and without CUDA.
 function cutorch.manualSeed(seed)
    torch.manualSeed(seed)
    python.device_seed(seed)

@@ -1,6 +1,7 @@
--- load, loadstring, loadfile, dofile and the files that require finds: Lua source goes through dialect/source.lua.
--- Called with its table, the functions of dialect/comparisons.lua and dialect/lines.lua, and the folder of our own
--- packages and their globals: these need no change, and are loaded as they are.
+-- load, loadstring, loadfile, dofile and the files that require finds: Lua source is first rewritten by
+-- dialect/source.lua. Called with the table of dialect/source.lua, the functions of dialect/comparisons.lua and
+-- dialect/lines.lua, and the folder of our own packages and their globals; our packages need no rewriting and are
+-- loaded unchanged.
 local source, with_comparisons, merged_lines, own_folder, own_globals = ...
 own_folder = own_folder .. '/'
 
@@ -12,7 +13,7 @@ local byte, find, format, match, sub = string.byte, string.find, string.format, 
 local BYTECODE = 27
 local AMBIGUOUS = ":(%d+): ambiguous syntax %(function call x new statement%) near '%('$"
 
--- The function of a text in which a call's ( may begin a line; or nil and what is wrong with it.
+-- Compiles a text in which the ( of a call may start a line. Returns the function, or nil and the error.
 local function compile_joined(text, name, mode, environment)
    local chunk, problem = plain_load(text, name, mode, environment)
    local lines, higher, lower = {}, nil, nil
@@ -29,18 +30,18 @@ local function compile_joined(text, name, mode, environment)
    return with_lines and plain_load(with_lines, name, nil, environment) or chunk
 end
 
--- Whether a text has named a metamethod of comparisons: from then on texts are changed so that comparisons find it.
--- Before, LuaJIT's own do, which are faster where they are interpreted.
+-- Whether any text has named a metamethod for comparisons. From then on, texts are rewritten so that comparisons find
+-- it. Until then LuaJIT's own comparisons are used, which are faster in the interpreter.
 local compared = false
 
--- The function of a text whose comparisons ask metatables; nil if it has none, or does not compile.
+-- Compiles a text with comparisons that look up metatables; nil if it has none, or does not compile.
 local function compile_compared(text, name, mode, environment)
    local with_statements = source.with_statements(text)
    local changed = with_statements and with_comparisons(with_statements)
    if changed and changed ~= with_statements then return (compile_joined(changed, name, mode, environment)) end
 end
 
--- The function of a text; or nil and what is wrong with it, in the text's own words. ``name``: as for load.
+-- Compiles a text. Returns the function, or nil and the error in terms of the original text. name: as for load.
 local function compile(text, name, mode, environment)
    if byte(text) == BYTECODE then return plain_load(text, name, mode, environment) end
    local with_lengths = source.with_lengths(text)
@@ -53,7 +54,7 @@ local function compile(text, name, mode, environment)
    if not with_statements or (chunk and with_statements == with_lengths) then return chunk, problem end
    chunk, problem = compile_joined(with_statements, name, mode, environment)
    if chunk then return chunk end
-   if with_lengths ~= text then -- what is said of a # shall not be said of what stands for it
+   if with_lengths ~= text then -- an error about # must not name its replacement
       local of_text, problem_of_text = compile_joined(source.with_statements(text), name, mode, environment)
       if not of_text then problem = problem_of_text end
    end
@@ -63,7 +64,7 @@ local function compile(text, name, mode, environment)
    return nil, source.message(problem, stand_in, refused)
 end
 
--- The pieces that a function gives, up to nil or an empty one, as one text.
+-- Concatenates the pieces that a function returns, up to nil or an empty one.
 local function gathered(read)
    local pieces = {}
    while true do
@@ -99,21 +100,21 @@ function loadfile(path, mode, environment)
    end
    local text = file and file:read('*a')
    if path ~= nil and file then file:close() end
-   if not text then return plain_loadfile(path, mode, environment) end -- says why
+   if not text then return plain_loadfile(path, mode, environment) end -- returns the reason
    return compile(text, path and '@' .. path or '=stdin', mode, environment)
 end
 local loadfile = loadfile
 
 local function results(...) return ... end
 
--- Not a tail call: what the file asks of the stack finds a function between it and the one that called dofile.
+-- Not a tail call: code that inspects the stack expects a function between the file and the caller of dofile.
 function dofile(path)
    local chunk, problem = loadfile(path)
    if not chunk then error(problem, 0) end
    return results(chunk())
 end
 
--- Replaces LuaJIT's own function for Lua files.
+-- Replaces LuaJIT's loader of Lua files.
 package.loaders[2] = function(name)
    local path, missing = searchpath(name, package.path)
    if not path then return missing end

@@ -1,9 +1,8 @@
--- Comparisons as Torch7's LuaJIT has them. Where types differ or only one operand has the metamethod, LuaJIT without
--- the option raises an error; with it, the first operand's metamethod is called, or else the second's. a <= b without
--- __le is not (b < a), for which it has exchanged the operands: an error names their types in that order.
--- Called with the table of dialect/operand.lua and the function of dialect/method.lua. Returns the functions that stand
--- for < <= > >= in a text that dialect/comparisons.lua has changed, by their numbers, and one that puts the types in an
--- error of LuaJIT's in order.
+-- Comparisons as in Torch7's LuaJIT. If types differ, or only one operand has the metamethod, LuaJIT without the 5.2
+-- option raises an error; with it, it calls the first operand's metamethod, or else the second's. a <= b without __le
+-- becomes not (b < a) with exchanged operands; an error names their types in that order. Called with the table of
+-- dialect/operand.lua and the function of dialect/method.lua. Returns the functions, by number, that replace < <= > >=
+-- in a text rewritten by dialect/comparisons.lua, and one that corrects the order of types in LuaJIT's errors.
 local operand, call_method = ...
 local type, error, pcall, rawget, loadstring, tonumber = type, error, pcall, rawget, loadstring, tonumber
 local find, format, gsub, match, sub = string.find, string.format, string.gsub, string.match, string.sub
@@ -38,7 +37,7 @@ end
 local function plain_less(a, b) return a < b end
 local function plain_less_or_equal(a, b) return a <= b end
 
--- What LuaJIT says of a comparison with a C object, with the position of its caller.
+-- LuaJIT's error for a comparison with a C object, with the caller's position.
 local function of_c(ok, result)
    if ok then return result end
    return error((gsub(result, '^.-:%d+: ', '')), 1)
@@ -77,7 +76,7 @@ local comparisons = {
    [1.5e-323] = function(a, b) return less(b, a) end, [2e-323] = function(a, b) return less_or_equal(b, a) end,
 }
 
--- Without a function of the script's, elements are compared by <, too; LuaJIT's own does that for numbers and strings.
+-- Without a comparison function, elements are compared by <, too. For numbers and strings LuaJIT's sort does that.
 local function alike(list)
    local kind = type(list[1])
    if kind ~= 'number' and kind ~= 'string' then return false end
@@ -94,7 +93,7 @@ end
 
 local MOST_SLOTS = 255
 
--- The codes of the instructions for <= and its opposite, and of those for < and its.
+-- The opcodes for <= and its negation, and for < and its negation.
 local codes_of_less, codes_of_less_or_equal
 local function find_codes()
    local function codes(operator)
@@ -108,8 +107,8 @@ local function find_codes()
    codes_of_less, codes_of_less_or_equal = codes '<', codes '<='
 end
 
--- Whether the comparison that failed in a line of a function is one of <= or >=, by the types of its operands; of
--- several in one line it is the first that can have had them. ``values`` and ``locals``: of the slots.
+-- Whether the comparison that failed in a line of a function was <= or >=, judging by the types of its operands. Of
+-- several in a line, the first that could have had these types counts. values and locals: of the slots.
 local function is_less_or_equal(f, line, kind, other, values, locals)
    if not codes_of_less then find_codes() end
    local place = 0
@@ -126,8 +125,8 @@ local function is_less_or_equal(f, line, kind, other, values, locals)
    end
 end
 
--- An error's text with the types in order: of one that was raised in the function at a level of the stack, as the
--- caller counts; or at the top of a thread's.
+-- An error's text with the types in Torch7's order. The error was raised in the function at a stack level, as the
+-- caller counts, or at the top of a thread's stack.
 local function with_types_in_order(problem, level, thread)
    if type(problem) ~= 'string' or not find(problem, 'attempt to compare ', 1, true) then return problem end
    local place, line, words, kind, other = match(problem, '^(.*:)(%d+)(: attempt to compare )(%a+) with (%a+)$')

@@ -1,7 +1,7 @@
--- Source text in which a comparison asks the metatables of both operands: a < b becomes
--- not not(false^5e-324)(a,(b)), a call of a function that dialect/compare.lua gives for that number. Lines stay.
--- Called with dialect/source.lua's table; returns a function of a text: the changed one, or the same where there is
--- nothing to change or it cannot be read.
+-- Rewrites source text so that comparisons look up the metatables of both operands: a < b becomes not
+-- not(false^5e-324)(a,(b)), a call of the function that dialect/compare.lua provides for that number. Line numbers are
+-- kept. Called with the table of dialect/source.lua. Returns a function of a text; it returns the text unchanged if
+-- there is nothing to rewrite or it cannot be read.
 local source = ...
 local concat, sub = table.concat, string.sub
 local tokens_of, KEYWORDS = source.tokens, source.KEYWORDS
@@ -20,12 +20,12 @@ return function(text)
    if not kinds then return text end
    local before, after, becomes, changed = {}, {}, {}, false
 
-   -- Per open bracket or block: the token at which the operand of a comparison begins (nil: the next one that can), the
-   -- comparison that waits for its right operand, whether the bracket or function stands within an expression, and
-   -- whether it follows what can be called.
+   -- For each open bracket or block: the token at which the operand of a comparison starts (nil: the next possible
+   -- one), the comparison that waits for its right operand, whether the bracket or function is inside an expression,
+   -- and whether it follows something that can be called.
    local begins, waiting, within, callables, depth = {}, {}, { false }, {}, 1
-   local complete = false -- what was read ends an operand
-   local callable = false -- and a ( that follows would call it
+   local complete = false -- the last token ends an operand
+   local callable = false -- a ( that follows would call it
    local function finish(last)
       if waiting[depth] then
          after[last] = (after[last] or '') .. '))'
@@ -71,7 +71,7 @@ return function(text)
          depth = depth - 1
          if not complete then begins[depth] = nil end
       elseif symbol and OPENS[word] then
-         if complete and not callable then -- the next statement, which shall not become a call
+         if complete and not callable then -- the next statement, which must not become a call
             if waiting[depth] then after[last] = '));' .. (after[last] or '') end
             waiting[depth] = nil
             separate(last)
@@ -106,7 +106,7 @@ return function(text)
       if piece then pieces[#pieces + 1] = piece end
    end
    for token, start in ipairs(starts) do
-      if start >= done then -- else the = of an operator
+      if start >= done then -- otherwise the = belongs to an operator
          put(sub(text, done, start - 1))
          put(before[token])
          put(becomes[token] and ',(' or sub(text, start, ends[token] - 1))

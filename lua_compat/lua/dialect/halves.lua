@@ -1,6 +1,6 @@
--- Numbers as text: where a number lies halfway between two numbers of the wanted digits, Torch7's LuaJIT writes the one
--- further from zero (0.125 as %.2f: 0.13), today's the even one (0.12). Numbers joined with .., and those given to
--- io.write, are written as LuaJIT writes them.
+-- Formatting of numbers. For a number exactly halfway between two of the wanted precision, Torch7's LuaJIT rounds away
+-- from zero (0.125 as %.2f: 0.13), the current one to even (0.12). Numbers in concatenations and in io.write are
+-- formatted as by LuaJIT itself.
 local type, tonumber, select, unpack = type, tonumber, select, unpack
 local abs, floor, fmod, log10, huge = math.abs, math.floor, math.fmod, math.log10, math.huge
 local gmatch, gsub, match, sub, plain_format = string.gmatch, string.gsub, string.match, string.sub, string.format
@@ -18,16 +18,16 @@ local function exponent(a)
    return e
 end
 
--- Whether a positive number lies halfway between two numbers with so many places after the point (negative: before
--- it). Such a number ends with the digit 5 one place later: it is an odd number of times 2^-(places + 1).
+-- Whether a positive number is halfway between two numbers with this many decimal places (negative: before the point).
+-- Its next digit is then 5, and the last: it is an odd multiple of 2^-(places + 1).
 local function is_half(a, places)
    if places >= 0 then return a * 2 ^ (places + 1) % 2 == 1 end
    local unit = 10 ^ -places
    return fmod(a, unit) == unit / 2
 end
 
--- v as `conversion` writes it in Torch7, where LuaJIT writes it otherwise; else nil. Of digits, the conversion writes
--- so many after the point or, if significant, in all.
+-- v formatted as in Torch7 if that differs from LuaJIT, else nil. The conversion writes `digits` digits after the point
+-- or, if `significant`, in all.
 local function written(v, conversion, digits, significant)
    local a = abs(v)
    if not (a > 0 and a < huge) then return nil end
@@ -37,13 +37,13 @@ local function written(v, conversion, digits, significant)
       local half = 10 ^ -places / 2
       return plain_format(conversion, v < 0 and v - half or v + half)
    end
-   -- The last two digits of v are 25 or 75. Of 75, the even number is the one further from zero.
+   -- The last two digits of v are 25 or 75. For 75, rounding to even is rounding away from zero.
    local text = plain_format(conversion, v)
    local mantissa, rest = match(text, '^([^eE]*)(.*)$')
    return gsub(mantissa, '2(%D*)$', '3%1') .. rest
 end
 
--- The conversions of a format that write numbers with digits.
+-- The conversions in a format that write numbers with digits.
 local function conversions_of(text)
    local found, argument = {}, 0
    for first, precision, kind, following in gmatch(text, '()%%[-+ #0]*%d*%.?(%d*)(.?)()') do
@@ -63,7 +63,7 @@ local function conversions_of(text)
    return #found > 0 and found
 end
 
--- Those of the formats in use.
+-- Cached by format.
 local MOST = 500
 local known, count = {}, 0
 local function conversions(text)
@@ -82,7 +82,7 @@ function string.format(...)
    if not found then return plain_format(...) end
    local n = select('#', ...)
    local values
-   for i = #found, 1, -1 do -- from the last, so that the places of the others stay
+   for i = #found, 1, -1 do -- backwards, so that the other positions stay valid
       local one = found[i]
       local value = one.argument <= n and select(one.argument, ...)
       if type(value) == 'string' and not one.text then value = tonumber(value) end

@@ -1,7 +1,6 @@
--- Torch7's LuaJIT is built with LuaJIT's option for Lua 5.2 (LUAJIT_ENABLE_LUA52COMPAT), the one that runs here is
--- not: these files make up for it. Called by th/boot.lua with the folder of our Lua packages, before anything that
--- takes a function of Lua's library for itself, the function of th/c_stack.lua that gsub asks, and the globals of our
--- own files.
+-- Torch7's LuaJIT is built with the option for Lua 5.2 (LUAJIT_ENABLE_LUA52COMPAT); the one used here is not. These
+-- files make up for it. th/boot.lua calls this, before anything captures a function of Lua's library, with the folder
+-- of our Lua packages, the function of th/c_stack.lua that gsub asks, and the globals of our own files.
 local folder, fits, own = ...
 local loadfile, assert = loadfile, assert
 

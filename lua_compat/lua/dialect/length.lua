@@ -1,10 +1,9 @@
--- The operator # as Torch7's LuaJIT has it: the metatable of a table is asked for __len. dialect/source.lua writes
--- false^x for #x, and booleans have a metatable here whose __pow is the length of its second operand. LuaJIT inlines
--- that in compiled code; a table without a metatable then costs no more than a plain #.
--- false^ with one of a few tiny numbers gives a function that compares (dialect/compare.lua).
--- Called with the table of dialect/operand.lua, the function of dialect/method.lua, and those that compare by their
--- numbers. All calls are tail calls, so that the code with the # is what an error, a traceback or a metamethod sees
--- above itself.
+-- The operator # as in Torch7's LuaJIT, which looks up __len in a table's metatable. dialect/source.lua rewrites #x to
+-- false^x, and here booleans get a metatable whose __pow returns the length of its second operand. LuaJIT inlines it in
+-- compiled code; for a table without a metatable it then costs no more than a plain #. false^ with one of a few tiny
+-- numbers gives a function that compares (dialect/compare.lua). Called with the table of dialect/operand.lua, the
+-- function of dialect/method.lua, and the comparing functions by number. All calls are tail calls, so that errors,
+-- tracebacks and metamethods see the code with the # directly above themselves.
 local operand, call_method, comparisons = ...
 
 local type, error, rawget, rawset, pcall, tonumber = type, error, rawget, rawset, pcall, tonumber
@@ -19,7 +18,7 @@ end
 
 local function plain_length(x) return #x end
 
--- false^x of what has no length, or a power of a script's with a boolean in it.
+-- Raises the error for false^x where x has no length, or for a script's own power of a boolean.
 local function refuse(base, x)
    local is_length, of_base, of_x = operand.names(3, base, x)
    if not is_length then
@@ -55,13 +54,13 @@ local function length(base, x)
    return refuse(base, x)
 end
 
--- Scripts do not see that booleans have a metatable; one that they set gets the operator, too.
+-- Scripts do not see the metatable of booleans; a metatable that they set gets the operator, too.
 local OWN = { __pow = length }
 set_metatable(false, OWN)
 
 function getmetatable(object)
    if type(object) == 'boolean' and metatable_of(object) == OWN then return nil end
-   local metatable = plain_getmetatable(object) -- LuaJIT gives up a trace with more than 15 tail calls
+   local metatable = plain_getmetatable(object) -- LuaJIT aborts traces with more than 15 tail calls
    return metatable
 end
 
@@ -71,7 +70,7 @@ function debug.getmetatable(object)
    return metatable
 end
 
--- As Lua 5.2 has it, the object is the result.
+-- As in Lua 5.2, the object is the result.
 function debug.setmetatable(object, metatable)
    if metatable ~= nil and type(metatable) ~= 'table' then return set_metatable(object, metatable) end -- an error
    if type(object) ~= 'boolean' then

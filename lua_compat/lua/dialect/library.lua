@@ -1,12 +1,12 @@
--- What Lua's library does otherwise where LuaJIT is built with its option for Lua 5.2, as Torch7 builds it. An error
--- is left to LuaJIT's own function, in a tail call: it then names the function and the line as if it had been called.
--- Called with the function of dialect/method.lua and that of th/c_stack.lua.
+-- The functions of Lua's library that differ in a LuaJIT built with the option for Lua 5.2, as Torch7's is. Errors are
+-- left to LuaJIT's own function, in a tail call, so that they name the function and line as if it had been called
+-- directly. Called with the function of dialect/method.lua and that of th/c_stack.lua.
 local call_method, fits = ...
 local type, error, rawget, select, unpack = type, error, rawget, select, unpack
 local metatable_of, getfenv, setfenv = debug.getmetatable, debug.getfenv, debug.setfenv
 local next, loaded = next, package.loaded
 
--- pairs and ipairs ask the metatable.
+-- pairs and ipairs look up metamethods.
 
 local function asking(event, plain)
    return function(object)
@@ -34,7 +34,7 @@ function table.pack(...) return { n = select('#', ...), ... } end
 
 table.unpack = unpack
 
--- Strings: nothing is found after the end, not even nothing.
+-- Strings: nothing is found after the end, not even an empty match.
 
 local plain_find, plain_match, plain_gsub = string.find, string.match, string.gsub
 
@@ -52,7 +52,7 @@ function string.match(text, pattern, start)
    return plain_match(text, pattern, start)
 end
 
--- gsub without an end within its callbacks is an error; LuaJIT's own ends the process.
+-- Endless recursion through gsub's callbacks is an error; LuaJIT's own gsub would crash.
 function string.gsub(...)
    local _, _, replacement = ...
    local kind = type(replacement)
@@ -68,7 +68,7 @@ local plain_module, set_level_environment = module, _G.setfenv
 
 function module(name, ...)
    if type(name) ~= 'string' then return plain_module(name, ...) end
-   plain_module(name, ...) -- makes it, and makes it the environment of this function
+   plain_module(name, ...) -- creates it, and makes it the environment of this function
    local made = loaded[name]
    set_level_environment(2, made)
    return made

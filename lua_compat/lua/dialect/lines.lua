@@ -1,7 +1,7 @@
--- The lines of a function that was compiled from two texts, of which each has some wrong (source.joined): in the first
--- a call's ( stands too high, and so does the call; in the second what is called stands too low, a call within it
--- perhaps too high. Of a call the lower line is right, of all else the first text's. Both are bytecode as string.dump
--- gives it, the same but for the lines.
+-- Corrects the line numbers of a function that was compiled from two texts (source.joined), each of which has some
+-- wrong. In the first, the ( of a call, and so the call, is one line too high. In the second, the called expression is
+-- too low, and a call in it perhaps too high. For calls the lower line is right, for everything else the first text's.
+-- Both are bytecode from string.dump, identical except for the lines.
 local byte, concat, loadstring, sub = string.byte, table.concat, loadstring, string.sub
 local band = bit.band
 local funcbc = require('jit.util').funcbc
@@ -9,7 +9,7 @@ local funcbc = require('jit.util').funcbc
 local BIG_ENDIAN, STRIPPED = 1, 2 -- flags of a dump
 local INSTRUCTION_BYTES = 4
 
--- The instructions that call, by their codes.
+-- The opcodes of calls.
 local calls
 local function call_codes()
    local codes = {}
@@ -19,7 +19,7 @@ local function call_codes()
    return codes
 end
 
--- A number of seven bits a byte, the last below 128, and the position after it.
+-- A number with seven bits in each byte, the last below 128, and the position after it.
 local function number_at(text, place)
    local number, factor = 0, 1
    while true do
@@ -31,7 +31,7 @@ local function number_at(text, place)
    end
 end
 
--- The number in so many bytes; step 1: the lowest byte is the first, -1: the last.
+-- The number in `width` bytes; step 1: little-endian, -1: big-endian.
 local function whole(text, from, width, step)
    local number = 0
    for place = step == 1 and width - 1 or 0, step == 1 and 0 or width - 1, -step do

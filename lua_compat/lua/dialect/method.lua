@@ -1,4 +1,5 @@
--- Calls a metamethod that is no function: an object with __call, or an error as LuaJIT raises it, without a position.
+-- Calls a metamethod that is not a function: an object with __call. Otherwise raises LuaJIT's error, without a
+-- position.
 local metatable_of, rawget, error, type = debug.getmetatable, rawget, error, type
 
 return function(method, ...)

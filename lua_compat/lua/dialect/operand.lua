@@ -1,5 +1,5 @@
--- The operands of an operator that has failed, read from the bytecode of the function that used it: what LuaJIT calls
--- them in its messages ("local 'x'", "field 'modules'"), and which of several operators it was. Only errors come here.
+-- The operands of a failed operator, read from the bytecode of the function that used it: how LuaJIT's messages name
+-- them ("local 'x'", "field 'modules'"), and which of several operators it was. Used only for errors.
 local band, shiftright = bit.band, bit.rshift
 local getinfo, getlocal, getupvalue, getfenv = debug.getinfo, debug.getlocal, debug.getupvalue, debug.getfenv
 local rawequal, pcall, error, select, loadstring = rawequal, pcall, error, select, loadstring
@@ -10,9 +10,9 @@ local funcbc, funcinfo, funck, funcuvname = util.funcbc, util.funcinfo, util.fun
 
 local FALSE = 1 -- the operand of an instruction that loads false
 local JUMP_BIAS = 0x8000
-local WRITES_ONE, WRITES_FROM = 1, 2 -- what the A of an instruction is, by the lowest bits of its mode
+local WRITES_ONE, WRITES_FROM = 1, 2 -- the kind of operand A, from the lowest bits of an instruction's mode
 
--- Instructions: their codes differ from one LuaJIT to the next, so they are read from small functions.
+-- Opcodes differ between versions of LuaJIT, so they are read from small functions.
 local codes
 local function opcodes()
    local function code(text, place) return band(funcbc(loadstring(text), place), 0xff) end
@@ -29,7 +29,7 @@ local function opcodes()
    }
 end
 
--- Of the instruction at a position: its code, operands, and what A is to it.
+-- Decodes the instruction at a position: its opcode, operands, and the kind of A.
 local function decoded(f, place)
    codes = codes or opcodes()
    local instruction, mode = funcbc(f, place)
@@ -41,7 +41,7 @@ local function decoded(f, place)
    }
 end
 
--- The instruction before ``place`` that gave a slot its value, and its position; nil if that cannot be known.
+-- The instruction before `place` that set a slot, and its position; nil if that is uncertain.
 local function writer_of(f, slot, place)
    for before = place - 1, 1, -1 do
       local instruction = decoded(f, before)
@@ -50,7 +50,7 @@ local function writer_of(f, slot, place)
    end
 end
 
--- The value of a constant that an instruction loads, as a function; nil if it does not load one.
+-- A function that returns the constant that an instruction loads; nil if it does not load one.
 local function constant(f, writer)
    local value
    if writer.code == codes.short then value = writer.d < 0x8000 and writer.d or writer.d - 0x10000
@@ -60,8 +60,8 @@ local function constant(f, writer)
    return function() return value end
 end
 
--- What LuaJIT calls a slot ("local 'x'") of a function f, of whose slots ``locals`` has the names, and a function that
--- gives its value again; nil if it has no name for it, or the value is not available.
+-- How LuaJIT names a slot of function f ("local 'x'"), and a function that returns its value again; nil if it has no
+-- name, or the value is not available. locals: the names of f's slots.
 local function described(f, slot, place, locals)
    if locals[slot] then return format("local '%s'", locals[slot]) end
    local writer, before = writer_of(f, slot, place)
@@ -83,7 +83,7 @@ local function same(a, b) return rawequal(a, b) or (a ~= a and b ~= b) end
 
 local operand = { decoded = decoded }
 
--- Whether a jump may lead from before an instruction to one between it and a position: that of an and or an or.
+-- Whether a jump may lead from before an instruction to between it and a position, as for an and or an or.
 local function may_be_passed_over(f, instruction, place)
    for before = 1, instruction - 1 do
       local jump = decoded(f, before)
@@ -93,8 +93,8 @@ local function may_be_passed_over(f, instruction, place)
    return false
 end
 
--- Whether a slot held a value when the instruction at a position read it: false if it cannot have, true as far as
--- can be known. ``value``: what it holds now.
+-- Whether a slot held a value when the instruction at a position read it: false if that is impossible, otherwise true.
+-- value: what it holds now.
 function operand.held(f, slot, place, locals, value)
    if locals[slot] then return true end
    local _, written = writer_of(f, slot, place)
@@ -105,9 +105,8 @@ function operand.held(f, slot, place, locals, value)
    return known and same(now, value)
 end
 
--- Of a power base ^ exponent that has just failed in the function at a level of the stack: whether it stands for a
--- length, and what LuaJIT calls its operands (nil: it has no name for one). Of several powers in one line it is the
--- first that has these operands.
+-- For a power base ^ exponent that has just failed in the function at a stack level: whether it stands for a length,
+-- and how LuaJIT names its operands (nil: no name). Of several powers in a line, the first with these operands counts.
 function operand.names(level, base, exponent)
    local frame = getinfo(level, 'Slf')
    local is_length = rawequal(base, false)

@@ -1,11 +1,11 @@
--- os.execute and the closing of pipes say how a process ended, and writing to a file gives the file, as where LuaJIT
--- is built with its option for Lua 5.2. Errors are left to LuaJIT's own functions, in tail calls.
+-- os.execute and the closing of pipes return how a process ended, and write returns the file, as in a LuaJIT built with
+-- the option for Lua 5.2. Errors are left to LuaJIT's own functions, in tail calls.
 local ffi = require 'ffi'
 local band, shiftright = bit.band, bit.rshift
 local type, select, setmetatable, tonumber, format = type, select, setmetatable, tonumber, string.format
 local cast, kind_of_file, output = ffi.cast, io.type, io.output
 
--- true or nil, 'exit' or 'signal', and the code, from what C's system and pclose give.
+-- true or nil, 'exit' or 'signal', and the code, from the result of C's system or pclose.
 local function ended(status)
    if status == -1 then
       local number = ffi.errno()
@@ -49,8 +49,8 @@ function io.popen(command, mode)
    return keep_pipe(plain_popen(command, mode))
 end
 
--- A file of Lua's holds C's stream at its start; without one it is closed. LuaJIT's own close would keep the status
--- of a pipe's process to itself.
+-- A Lua file starts with C's stream pointer; without one, it is closed. LuaJIT's own close would discard the status of
+-- a pipe's process.
 local function close_pipe(file)
    local stream = cast('void *', file)
    local held = cast('void **', cast('uintptr_t', tonumber(format('%p', file))))

@@ -1,8 +1,8 @@
--- coroutine.running as Lua 5.2 has it: outside of all coroutines it gives the main one, and true.
+-- coroutine.running as in Lua 5.2: outside of coroutines it returns the main one, and true.
 local profile = require 'jit.profile'
 local plain_running, create, clock = coroutine.running, coroutine.create, os.clock
 
--- Only a profiler's callback is ever given the main coroutine. Where another profiler runs, an idle one stands in.
+-- Only a profiler's callback receives the main coroutine. If another profiler is running, an idle coroutine stands in.
 local PATIENCE_SECONDS = 0.2
 local main
 

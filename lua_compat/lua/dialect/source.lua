@@ -1,15 +1,14 @@
--- Torch7's Lua in the words of the LuaJIT that runs here: Torch7 builds LuaJIT with its option for Lua 5.2, this one
--- is built without it. Source text is changed a little before it is compiled; line numbers stay:
+-- Rewrites Torch7's Lua for the LuaJIT used here: Torch7 builds LuaJIT with the option for Lua 5.2, this one is built
+-- without it. Source text is changed slightly before it is compiled; line numbers are kept:
 --
--- - #x asks the metatable of a table for __len. It becomes false^x, a power whose first operand has a metatable of
---   ours (dialect/length.lua). ^ binds what follows it as a # in its place does, so no operand needs to be found.
--- - A ( that begins a line is a call where it can be one: LuaJIT finds that ambiguous, and says on which line.
--- - break may stand in the middle of a block (do break end), ; anywhere between statements (those in excess go).
--- - goto is no name.
+-- - #x looks up __len in a table's metatable. It becomes false^x, a power whose first operand has our metatable
+--   (dialect/length.lua). ^ binds what follows it as tightly as #, so the operand need not be found.
+-- - A ( that starts a line is a call where it can be one. LuaJIT reports it as ambiguous, with the line.
+-- - break may stand in the middle of a block (do break end), and ; between any statements (superfluous ones go).
+-- - goto can be a name.
 --
--- (Comparisons are rewritten by dialect/comparisons.lua.)
--- Nothing within strings and comments is touched. Text that cannot be split into tokens is left as it is, for LuaJIT
--- to say what is wrong with it.
+-- (dialect/comparisons.lua rewrites comparisons.) Strings and comments are not changed. Text that cannot be split into
+-- tokens is left unchanged, so that LuaJIT reports what is wrong with it.
 local byte, find, match, sub, concat = string.byte, string.find, string.match, string.sub, table.concat
 local ipairs, select = ipairs, select
 
@@ -22,14 +21,14 @@ local LENGTH = 'false^'
 
 local WORD, NUMBER, STRING, SYMBOL = 1, 2, 3, 4
 
--- Where the text proper begins: LuaJIT skips a byte order mark, and a first line that begins with #.
+-- Where the code starts: LuaJIT skips a byte order mark, and a first line that starts with #.
 local function beginning(text)
    local start = sub(text, 1, 3) == '\239\187\191' and 4 or 1
    if byte(text, start) == HASH then start = find(text, '[\r\n]', start) or #text + 1 end
    return start
 end
 
--- The position after a quoted string that begins at ``at``; nil if it does not end in its line.
+-- The position after the quoted string that starts at `at`; nil if it does not end in its line.
 local function behind_quoted(text, at)
    local stops = byte(text, at) == QUOTE and '[\\\r\n"]' or "[\\\r\n']"
    local place = at + 1
@@ -40,18 +39,18 @@ local function behind_quoted(text, at)
       if code == QUOTE or code == APOSTROPHE then return place + 1 end
       if code ~= BACKSLASH then return nil end
       local escaped = byte(text, place + 1)
-      if escaped == LETTER_Z then -- and all blanks that follow
+      if escaped == LETTER_Z then -- skips all white space that follows
          place = find(text, '[^ \t\r\n\v\f]', place + 2) or #text + 1
       elseif (escaped == RETURN or escaped == NEWLINE) and match(text, '^[\r\n]', place + 2)
          and byte(text, place + 2) ~= escaped then
-         place = place + 3 -- one line break of two characters
+         place = place + 3 -- a line break of two characters
       else
          place = place + 2
       end
    end
 end
 
--- The position after a long bracket that begins at ``at``; nil if it does not end, false if there is none.
+-- The position after the long bracket that starts at `at`; nil if it does not end, false if there is none.
 local function behind_long(text, at)
    local level = match(text, '^%[(=*)%[', at)
    if not level then return false end
@@ -59,14 +58,14 @@ local function behind_long(text, at)
    return last and last + 1
 end
 
--- The position after a comment that begins at ``at``; nil if a long one does not end.
+-- The position after the comment that starts at `at`; nil if a long one does not end.
 local function behind_comment(text, at)
    local long = behind_long(text, at + 2)
    if long ~= false then return long end
    return find(text, '[\r\n]', at + 2) or #text + 1
 end
 
--- The positions of the # that stand for a length; nil if the text cannot be read.
+-- The positions of all # operators; nil if the text cannot be read.
 local function length_operators(text)
    local places, place = {}, beginning(text)
    while true do
@@ -89,14 +88,14 @@ local function length_operators(text)
    end
 end
 
--- The text with its lengths asked of metatables; the same text where it has none.
+-- The text with its # operators rewritten; the same text if it has none.
 function source.with_lengths(text)
    if not find(text, '#', 1, true) then return text end
    local places = length_operators(text)
    if not places or #places == 0 then return text end
    local pieces, done = {}, 1
    for _, place in ipairs(places) do
-      -- return#x: a word before it must not grow
+      -- return#x: the preceding word must not become longer
       local parted = place > 1 and match(text, '^[%w_\128-\255]', place - 1)
       pieces[#pieces + 1] = sub(text, done, place - 1)
       pieces[#pieces + 1] = parted and ' ' .. LENGTH or LENGTH
@@ -110,7 +109,7 @@ local function is_word_start(code)
    return code >= 97 and code <= 122 or code >= 65 and code <= 90 or code == UNDERSCORE or code >= 128
 end
 
--- The position after a number: letters, digits and points, and a sign after its exponent's letter.
+-- The position after a number: letters, digits and points, and a sign after the exponent's letter.
 local function behind_number(text, at)
    local exponent = match(text, '^0[xX]', at) and '[pP]' or '[eE]'
    local place = at
@@ -123,7 +122,7 @@ local function behind_number(text, at)
    end
 end
 
--- The kind of the token that begins at ``at``, and the position after it; nil if there is none.
+-- The kind of the token that starts at `at`, and the position after it; nil if there is none.
 local function token_at(text, at)
    local code = byte(text, at)
    if is_word_start(code) then return WORD, select(2, find(text, '^[%w_\128-\255]+', at)) + 1 end
@@ -141,7 +140,7 @@ local function token_at(text, at)
    return SYMBOL, at + 1
 end
 
--- The position of the first token from ``at`` on, comments and blanks passed over; nil in a comment without an end.
+-- The position of the first token from `at` on, skipping comments and white space; nil if a comment does not end.
 local function next_token_place(text, at)
    while true do
       at = find(text, '[^ \t\r\n\v\f]', at)
@@ -152,8 +151,8 @@ local function next_token_place(text, at)
    end
 end
 
--- The tokens of a text: four lists with the kind, the first position, the position after it and the text of each (empty
--- for a string); nil if the text cannot be read.
+-- The tokens of a text: four lists with the kind, the first position, the position after it, and the text (empty for a
+-- string); nil if the text cannot be read.
 local function tokens_of(text)
    local kinds, starts, ends, words = {}, {}, {}, {}
    local place, count = next_token_place(text, beginning(text)), 0
@@ -184,27 +183,27 @@ local BLOCKS = set('chunk', 'function', 'if', 'for', 'while', 'repeat', 'do')
 local OPENS = { ['('] = true, ['['] = true, ['{'] = true }
 local CLOSES = { [')'] = true, [']'] = true, ['}'] = true }
 
--- Words after which goto can only be a name: within an expression, or where a name is declared.
+-- Tokens after which goto can only be a name: inside an expression, or where a name is declared.
 local BEFORE_A_NAME = set('.', ':', '=', '(', '{', '[', ',', '+', '-', '*', '/', '%', '^', '#', '<', '>', '..', '~',
    'and', 'or', 'not', 'function', 'local', 'for', 'in', 'return', 'if', 'while', 'until', 'elseif', 'goto')
 
--- What stands for a break, for a goto that wants a name, and for one where there can be none; and instead, to learn
--- whether an error is theirs: tokens that can stand nowhere there.
+-- The replacements for a break, for a goto where a name is expected, and for one where none can be; and the tokens used
+-- instead, which are invalid there, to find out whether an error is about a replacement.
 local BREAK, GOTO, NO_OPERAND, NO_OPERATOR = 'do break end', '::', 'in', 'until'
 local REFUSED = { [BREAK] = 'in', [GOTO] = 'in', [NO_OPERAND] = 'then', [NO_OPERATOR] = 'local' }
 local STANDS_FOR = { ['do'] = 'break', [GOTO] = 'goto', [NO_OPERAND] = 'goto', [NO_OPERATOR] = 'goto' }
 
--- Text whose statements LuaJIT without the option takes: break anywhere, stray semicolons, goto as a keyword. The
--- same text where nothing is to be changed; nil if it cannot be read. ``refused``: what stands for a
--- break or goto and shall itself be replaced, by a token that can stand nowhere there.
+-- Rewrites statements for LuaJIT without the option: break anywhere, superfluous semicolons, goto as a name. Returns
+-- the same text if nothing changes, nil if it cannot be read. refused: a replacement that is itself replaced by a token
+-- that is invalid there.
 function source.with_statements(text, refused)
    local kinds, starts, ends, words = tokens_of(text)
    if not kinds then return nil end
    local becomes, changed = {}, false
    local function put(place, what) becomes[place], changed = what == refused and REFUSED[what] or what, true end
 
-   -- Per open block or bracket: which one, whether a return in it has had its semicolon, and whether what was read of
-   -- it is only the condition or the range before its then or do.
+   -- For each open block or bracket: its kind, whether a return in it has had its semicolon, and whether only the
+   -- condition or range before its then or do has been read.
    local open, returned, header = { 'chunk' }, { false }, { false }
    local function enter(what, begins_with_header)
       open[#open + 1] = what
@@ -213,8 +212,8 @@ function source.with_statements(text, refused)
    local function leave()
       if #open > 1 then open[#open] = nil end
    end
-   local parameters_follow = false -- the next ( belongs to a function's name
-   local fresh = true -- a statement may begin here, and none has yet
+   local parameters_follow = false -- the next ( starts a function's parameters
+   local fresh = true -- a statement may start here
 
    for place, word in ipairs(words) do
       local was_fresh, before = fresh, words[place - 1]
@@ -284,14 +283,14 @@ function source.with_statements(text, refused)
    return concat(pieces)
 end
 
--- Whether a call's ( may follow a token.
+-- Whether a token may be followed by the ( of a call.
 local function can_be_called(kind, word)
    if kind == STRING then return true end
    if kind == WORD then return not KEYWORDS[word] end
    return CLOSES[word] or false
 end
 
--- How many lines end between two places; two different characters that end a line are one end of it.
+-- The number of line ends between two positions; two different line-end characters in a row count as one.
 local function line_ends(text, from, to)
    local count = 0
    while true do
@@ -303,9 +302,9 @@ local function line_ends(text, from, to)
    end
 end
 
--- The text with the calls whose ( begins one of the given lines (a set) in one line with what they call: twice, with
--- the ( a line higher and with what precedes it lower. Neither has all lines right, but together they tell them
--- (dialect/lines.lua). nil if the text cannot be read.
+-- Puts calls whose ( starts one of the given lines (a set) on one line with the called expression. Returns two texts:
+-- with the ( one line higher, and with the expression lower. Neither has all lines right, but together they determine
+-- them (dialect/lines.lua). nil if the text cannot be read.
 function source.joined(text, lines)
    local kinds, starts, ends, words = tokens_of(text)
    if not kinds then return nil end
@@ -335,14 +334,14 @@ function source.joined(text, lines)
    return concat(higher) .. rest, concat(lower) .. rest
 end
 
--- Whether an error of a text with_statements may be about what stands for a break or a goto: what that is.
+-- The replacement for a break or goto that an error of a rewritten text may be about, or nil.
 function source.stand_in(problem)
    local token = match(problem, "near '(.*)'$")
    return STANDS_FOR[token] and (token == 'do' and BREAK or token)
 end
 
--- What LuaJIT says of a text with_statements, in the words of the text as it was: of ``stand_in``, if with that
--- refused it says the same of what replaces it.
+-- LuaJIT's error for a rewritten text, in terms of the original. If the same error names the token that replaces
+-- `stand_in` when that is refused, the error is about the stand-in.
 function source.message(problem, stand_in, refused)
    local before, token = match(problem, "^(.*near ')(.*)'$")
    if refused == before .. REFUSED[stand_in] .. "'" then return before .. STANDS_FOR[token] .. "'" end

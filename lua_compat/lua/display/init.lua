@@ -1,5 +1,5 @@
 -- The package display: panes with images, plots, text and sound. They go to a display server if one answers at the
--- configured address, and otherwise into one page of HTML, which a browser shows and reloads by itself.
+-- configured address; otherwise into one HTML page, which a browser reloads by itself.
 require 'image'
 local cjson = require 'cjson'
 local python = require('th.python').functions
@@ -7,7 +7,7 @@ local kernel = require('torch.core.kernels').of_tensors
 
 local display = { url = 'http://localhost:8000/events', page = 'display.html' }
 
--- config: hostname and port of a server; page: the file for what no server takes (from DISPLAY_PAGE, or display.html).
+-- config: hostname and port of a server; page: the file used if no server answers (DISPLAY_PAGE, or display.html).
 function display.configure(config)
    display.url = ('http://%s:%s/events'):format(config.hostname or '127.0.0.1', config.port or 8000)
    display.page = config.page or display.page
@@ -42,13 +42,13 @@ local function pane(kind, id, title, content)
    return id
 end
 
--- The values from opts.min to opts.max (by default all there are) as 0 to 1.
+-- Scales the values from opts.min to opts.max (default: the smallest and largest) to 0..1.
 local function normalized(img, opts)
    local low, high = opts.min or img:min(), opts.max or img:max()
    return torch.FloatTensor(img:size()):copy(img):add(-low):mul(1 / (high - low))
 end
 
--- One picture, or a collection: a table, four dimensions, or three of which the first is not of colours.
+-- One image, or several: a table, four dimensions, or three whose first is not a number of colour channels.
 function display.image(img, opts)
    opts = opts or {}
    if type(img) == 'table' then return display.images(img, opts) end
@@ -62,7 +62,7 @@ function display.image(img, opts)
       labels = opts._labels, width = opts.width })
 end
 
--- Pictures side by side, opts.nperrow in a row; opts.labels: a text for each.
+-- Images side by side, opts.nperrow in a row; opts.labels: a text for each.
 function display.images(images, opts)
    opts = opts or {}
    local labels, columns = opts.labels or {}, opts.nperrow or math.ceil(math.sqrt(#images))
@@ -93,8 +93,8 @@ local function finite(value)
    return value
 end
 
--- Lines over the first column of a tensor or of a table of rows. opts: labels (a name for each column), title,
--- xlabel...
+-- Plots columns of a tensor, or of a table of rows, over the first column. opts: labels (a name for each column),
+-- title, xlabel...
 function display.plot(data, opts)
    local options, rows = {}, {}
    for key, value in pairs(opts or {}) do options[key] = value end
@@ -117,7 +117,7 @@ end
 
 local SOUNDS = { mp3 = true, wav = true, ogg = true, aac = true }
 
--- A sound file, or a tensor of samples x channels (opts.rate of them a second, by default 44100).
+-- A sound file, or a tensor samples x channels (opts.rate samples per second, default 44100).
 function display.audio(data, opts)
    opts = opts or {}
    local bytes, kind = torch.ByteTensor(), 'wav'

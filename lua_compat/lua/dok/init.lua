@@ -1,4 +1,4 @@
--- The package dok: help on functions from the documentation beside packages, in Markdown, and their usage.
+-- The package dok: help on functions, from the Markdown documentation installed with packages, and their usage.
 require 'xlua'
 local sys = require 'sys'
 
@@ -8,7 +8,7 @@ for name, code in pairs(sys.COLORS) do
    if name:lower() ~= 'gray' then dok.colors[name] = code end
 end
 
--- markdown-it-py is read when there is something to render.
+-- markdown-it-py is loaded only when something is rendered.
 function dok.markdown2html(text) return require('sundown').render(text) end
 
 require 'dok.style'

@@ -1,8 +1,8 @@
--- dok.help and dok.browse: the documentation in Markdown that lies beside installed packages.
+-- dok.help and dok.browse: show the Markdown documentation installed with packages.
 local style = require 'dok.style'
 local file_text = require 'th.file_text'
 
-dok.inline = {} -- the text of a function, class or package, by itself
+dok.inline = {} -- documentation by function, class or package
 local read = {} -- packages whose files have been read
 
 -- The folders in which require looks for packages.
@@ -29,7 +29,7 @@ local function each_markdown(path, found)
    end
 end
 
--- Whether an expression has a value, nil included, and the value.
+-- Whether an expression can be evaluated, even to nil, and its value.
 local function evaluate(expression)
    local chunk = loadstring('return ' .. expression)
    return pcall(chunk or error)
@@ -48,7 +48,7 @@ local function add(symbol, ...)
    if symbol ~= nil and #texts > 0 then dok.inline[symbol] = table.concat(texts, '\n') end
 end
 
--- Gives the functions of a file to a package's values: itself, what it has, and the methods of that.
+-- Assigns the functions documented in a file to a package's values: the package, its fields, and their methods.
 local function note(name, t, functions)
    add(t, dok.inline[t] or functions.dok or functions['reference.dok'] or functions['overview.dok'])
    local function look(prefix)
@@ -106,7 +106,7 @@ function dok.help(symbol, as_string)
    print(style.banner)
 end
 
--- The Markdown files of a package by their names, each with its first heading and its path.
+-- The Markdown files of a package by name, each with its first heading and its path.
 local function pages_of(name)
    local pages = {}
    for _, folder in ipairs(package_folders()) do

@@ -1,10 +1,10 @@
--- dok.html2funcs(html, name): the documentation of a package's functions by their names in lower case. A function's
--- section begins with an anchor <a name="package.function"> and a heading.
+-- dok.html2funcs(html, name): the documentation of a package's functions, by lower-case name. A function's section
+-- starts with an anchor <a name="package.function"> and a heading.
 local function anchor_in(line)
    return line:match('<a.-name=["\'](.-)["\']/>') or line:match('<a.-name=["\'](.-)["\']>.-</a>')
 end
 
--- The sections of a page as a tree: each has its level, name and anchor, and in order its texts and sections.
+-- The sections of a page as a tree: each has a level, a name, an anchor and, in order, its texts and subsections.
 local function sections_of(html)
    local root = { level = 0 }
    local current, anchor, lines = root, nil, {}

@@ -1,8 +1,8 @@
--- How dok shows documentation in a terminal: its colors, and HTML as colored text.
+-- How dok shows documentation in a terminal: its colours, and HTML as coloured text.
 local COLUMNS = 70
 local BANNER = ('+'):rep(69)
 
--- The color of each kind of text, by its name in dok.colors.
+-- The colour of each kind of text, by its name in dok.colors.
 local COLOR_OF = { title = 'Magenta', pre = 'cyan', em = 'Black', bold = 'Black', img = 'red', link = 'red',
    code = 'green', error = 'Red', none = 'none' }
 
@@ -20,7 +20,7 @@ end
 
 local CHARACTERS = { ['&#39;'] = "'", ['&#42;'] = '*', ['&#43;'] = '+', ['&lt;'] = '<', ['&gt;'] = '>' }
 
--- Breaks lines at the first space from a column on; the codes of colors take no column.
+-- Breaks lines at the first space after a column; colour codes have no width.
 local function broken(text)
    local pieces, column, in_code = {}, 1, false
    for letter in text:gmatch('.') do
@@ -43,7 +43,7 @@ local function broken(text)
    return table.concat(pieces)
 end
 
--- What each kind of HTML becomes, in this order.
+-- The replacement for each kind of HTML, in this order.
 local function replacements(package_name)
    local none = style.none
    local function as(kind) return style[kind] .. '%1' .. none end

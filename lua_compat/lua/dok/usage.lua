@@ -5,7 +5,7 @@ local evaluate = require('dok.manual').evaluate
 
 local MOST = 64 -- arguments of a function
 
--- The documentation of a function or, where there is none, its name and description; then how it is called.
+-- The documentation of a function or, if there is none, its name and description; then its usage.
 function dok.usage(name, description, example, ...)
    local is_value, value = evaluate(name)
    local parts = { is_value and dok.help(value, true) or nil }
@@ -22,7 +22,7 @@ end
 
 local function fail() error('error') end
 
--- A function's arguments, given in order or as one table by name: a table of them, then each in order.
+-- A function's arguments, passed in order or by name in one table: returns a table of them, then each in order.
 function dok.unpack(given, name, description, ...)
    local parameters = { ... }
    if #parameters > MOST then error(('<dok.unpack> more than %d arguments'):format(MOST), 2) end

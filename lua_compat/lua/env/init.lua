@@ -1,5 +1,5 @@
--- env: the globals of Torch7's prompt before trepl. print, who, import and setprintlevel are trepl's here, as after
--- trepl in Torch7; the greeting that env printed is left out.
+-- env: the globals of Torch7's prompt before trepl. print, who, import and setprintlevel are trepl's, as they are in
+-- Torch7 after trepl is loaded; env's greeting is omitted.
 exit = exit or os.exit
 
 -- Loads the packages that Torch7's prompt used to load.

@@ -1,15 +1,15 @@
--- The package fbcunn: those of its layers that applications outside of Facebook use, on tensors of any device.
+-- The package fbcunn: the layers that applications outside Facebook use, for tensors on any device.
 require 'nn'
 require 'fbnn'
--- The original needs a GPU; here its layers do without one, and have cunn where there is one.
+-- The original needs a GPU. Here its layers work without one; cunn is loaded if available.
 if not pcall(require, 'cunn') then
-   package.loaded.cutorch, package.loaded.cunn = nil, nil -- Lua remembers that they failed
+   package.loaded.cutorch, package.loaded.cunn = nil, nil -- Lua has recorded that they failed
 end
 local kernel = require('torch.core.kernels').of_tensors
 local whole_numbers = require 'nn.shared.whole_numbers'
 
--- The k largest of each column, in the order of time. Input: (batch x) time x features. k_dynamic: at least this part
--- of the times.
+-- The k largest elements of each column, in their order. Input: (batch x) time x features. k_dynamic: at least this
+-- fraction of the time steps.
 local KMax, parent = torch.class('nn.TemporalKMaxPooling', 'nn.Module')
 
 function KMax:__init(k, k_dynamic)
@@ -37,7 +37,7 @@ function KMax:updateGradInput(input, gradOutput)
    return self.gradInput
 end
 
--- Rows of a table by their numbers. Input: (batch x) count. featuresInDim2: the features come before the count.
+-- Rows of a table, by index. Input: (batch x) count. featuresInDim2: the features come before the count.
 local Lookup, module = torch.class('nn.LookupTableGPU', 'nn.Module')
 
 function Lookup:__init(rows, outputs, featuresInDim2)

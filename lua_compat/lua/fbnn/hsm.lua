@@ -1,10 +1,10 @@
--- nn.HSM: the negative log likelihood of classes that lie in clusters, as a criterion with parameters: one soft maximum
--- over the clusters, one over the classes of the target's cluster (Goodman 2001).
+-- nn.HSM: hierarchical softmax (Goodman 2001), a criterion with parameters. It is the negative log likelihood of
+-- classes in clusters: one softmax over the clusters, and one over the classes of the target's cluster.
 require 'nn'
 
 local HSM, parent = torch.class('nn.HSM', 'nn.Criterion')
 
--- The number of classes in each cluster; raises an error where clusters, or classes in one, are not numbered from 1 on.
+-- The number of classes in each cluster. Raises an error unless clusters, and classes in each, are numbered from 1 on.
 local function sizes_of(mapping)
    local places = {}
    for class = 1, mapping:size(1) do
@@ -29,7 +29,7 @@ local function sizes_of(mapping)
    return torch.LongTensor(sizes)
 end
 
--- mapping: for each class its cluster and its number within it, a table or a tensor.
+-- mapping: a table or tensor with each class's cluster and its number within it.
 function HSM:__init(mapping, inputs, unknown)
    parent.__init(self)
    self.mapping = torch.isTensor(mapping) and mapping:long() or torch.LongTensor(mapping)
@@ -73,13 +73,13 @@ end
 
 local function rows_of(input) return input:dim() == 1 and input:view(1, -1) or input end
 
--- The class's row among those of its cluster, and where these begin and how many they are.
+-- The class's row among those of its cluster, where these start, and their number.
 local function place_of(self, class)
    local cluster = self.mapping[class][1]
    return self.mapping[class][2], self.class_start_indices[cluster] + 1, self.n_class_in_cluster[cluster]
 end
 
--- Returns the loss, summed over the batch, and how many it is of.
+-- Returns the loss, summed over the batch, and the number of examples.
 function HSM:updateOutput(input, target)
    if self.unk_index ~= 0 then error('HSM: unk_index is not supported', 2) end
    local rows = rows_of(input)
@@ -112,7 +112,7 @@ function HSM:updateGradInput(input, target)
    self.gradInput:mm(self.logSMCluster.gradInput, self.cluster_weight)
    for number = 1, self.batch_size do
       local row, first, count = place_of(self, target[number])
-      local scores = self.class_score[number]:narrow(1, 1, count) -- from here on their gradient
+      local scores = self.class_score[number]:narrow(1, 1, count) -- replaced by its gradient below
       scores:add(-self.class_logsum[number]):exp()
       scores[row] = scores[row] - 1
       self.gradInput[number]:addmv(1, self.class_weight:narrow(1, first, count):t(), scores)
@@ -121,7 +121,7 @@ function HSM:updateGradInput(input, target)
    return self.gradInput
 end
 
--- Adds the gradients, times ``scale``, to tensors of the parameters' kind.
+-- Adds the gradients, times `scale`, to the given tensors.
 local function accumulate(self, input, target, scale, cluster_weight, cluster_bias, class_weight, class_bias)
    local rows, gradient = rows_of(input), self.logSMCluster.gradInput
    cluster_weight:addmm(scale, gradient:t(), rows)
@@ -134,7 +134,7 @@ local function accumulate(self, input, target, scale, cluster_weight, cluster_bi
    end
 end
 
--- direct_update: the parameters themselves change.
+-- direct_update: changes the parameters themselves.
 function HSM:accGradParameters(input, target, scale, direct_update)
    local parameters, gradients = self:parameters()
    accumulate(self, input, target, scale or 1, unpack(direct_update and parameters or gradients))

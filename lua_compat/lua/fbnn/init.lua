@@ -1,4 +1,4 @@
--- The package fbnn: those of its layers that applications outside of Facebook use.
+-- The package fbnn: the layers that applications outside Facebook use.
 require 'nn'
 require 'fbnn.hsm'
 
@@ -8,7 +8,7 @@ function LinearNB:__init(inputs, outputs) linear.__init(self, inputs, outputs, f
 
 local NoBackprop, plain = torch.class('nn.LinearNoBackprop', 'nn.Linear')
 
--- Its input gets a gradient of zeros.
+-- The gradient of its input is zero.
 function NoBackprop:updateGradInput(input)
    self.gradInput:resizeAs(input):zero()
    return self.gradInput
@@ -49,7 +49,7 @@ function Sequential:updateGradInput(input, target)
    return self.gradInput
 end
 
--- Calls a method of the criterion, if it has it, and of the module.
+-- Defines a method that calls that method of the criterion, if it has it, and of the module.
 local function both(name)
    Sequential[name] = function(self, input, target, ...)
       if self.criterion[name] then self.criterion[name](self.criterion, self.module.output, target, ...) end

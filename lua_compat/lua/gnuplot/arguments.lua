@@ -1,9 +1,9 @@
--- The argument lists of gnuplot's functions, as tensors with a legend and a format.
+-- Parses the argument lists of gnuplot's functions into tensors with a legend and a format.
 local arguments = {}
 
 local function expecting(what) error('expecting ' .. what, 0) end
 
--- Sorts a list into its strings and tensors; letters say what it was: s and t.
+-- Splits a list into its strings and tensors; letters: the kinds in their order, s and t.
 local function sorted(list)
    local letters, strings, tensors = {}, {}, {}
    for i = 1, #list do
@@ -18,7 +18,7 @@ local function sorted(list)
    return table.concat(letters), strings, tensors
 end
 
--- The results of read for one argument list, or for each of several.
+-- The results of `read` for one argument list, or for each of several.
 function arguments.each(read, ...)
    if select('#', ...) == 0 then error('no inputs, expecting at least a vector', 3) end
    local lists = { ... }
@@ -31,7 +31,7 @@ end
 
 local LINE = '[string,] tensor [,tensor] [,string]'
 
--- One tensor is y, or x and y in columns; of four columns with the format v: the starts and ends of arrows.
+-- One tensor is y, or x and y in columns; with format v, four columns are the starts and ends of arrows.
 local function columns(t, format)
    if t:dim() == 1 then return torch.range(1, t:size(1)), t end
    if t:dim() ~= 2 or t:size(2) < 2 then return torch.range(1, t:size(1)), t end

@@ -1,4 +1,4 @@
--- Histograms as tables, which print themselves as bars of characters.
+-- Histograms as tables that print themselves as bars of characters.
 local histogram = {}
 
 local ROWS, LABEL_EVERY = 10, 6
@@ -7,7 +7,7 @@ local function bin_text(name, h, bin) return ('%s:(bin:%d/#%d/cntr:%2.2f)'):form
 
 local function is_labelled(bin) return bin % LABEL_EVERY == 2 end
 
--- One character for each bin: nothing below its top, a bar inside it, and three heights of the top itself.
+-- One character for each bin: a space above its top, a bar below it, and one of three heights at the top.
 local function row_of_bars(h, upper, lower, begun)
    local characters = {}
    for bin = 1, #h do
@@ -46,8 +46,8 @@ local function show(h)
    return table.concat(lines, '\n')
 end
 
--- counts(tensor, bins = 72, min, max): entry i has the centre of a bin (val) and how many fall into it (nb); raw: just
--- the tensor of these.
+-- counts(tensor, bins = 72, min, max): entry i has the centre of a bin (val) and its count (nb); raw: returns only the
+-- tensor of counts.
 function histogram.counts(tensor, bins, low, high, raw)
    if not tensor then error('usage: gnuplot.histc (tensor [, nBins] [, min] [, max]', 2) end
    bins, low, high = bins or 72, low or tensor:min(), high or tensor:max()

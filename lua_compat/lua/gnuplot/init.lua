@@ -1,5 +1,5 @@
--- The package gnuplot: plots in files, drawn by matplotlib in a process of its own (lua_compat/drawing). A figure is a
--- table of what is to be drawn; it goes to that process whenever gnuplot would have refreshed it.
+-- The package gnuplot: plots in files, drawn by matplotlib in a separate process (lua_compat/drawing). A figure is a
+-- table that describes what to draw; it is sent to that process whenever gnuplot would have redrawn it.
 require 'torch'
 local ffi = require 'ffi'
 local paths = require 'paths'
@@ -26,10 +26,10 @@ local function current_figure() return current and figures[current] or new_figur
 
 local SIZES = { png = { 640, 480 }, pdf = { 360, 216 }, svg = { 600, 480 }, eps = { 360, 252 } }
 
--- Whoever reads files or starts a process finds figures as they were last drawn (th/files.lua).
+-- Before a script reads a file or starts a process, pending figures are drawn (th/files.lua).
 local function settle(path) python.figures_settle(path or '') end
 
--- The content of a figure: what it shows as JSON, and the numbers in it.
+-- A figure as JSON, and the numbers in it.
 local function content_of(figure)
    local shapes, data = {}, {}
    for i, t in ipairs(figure.tensors) do
@@ -75,13 +75,13 @@ end
 gnuplot.pngfigure, gnuplot.pdffigure = file_figure 'png', file_figure 'pdf'
 gnuplot.svgfigure, gnuplot.epsfigure = file_figure 'svg', file_figure 'eps'
 
--- Makes figure n (by default a new one) the one that is plotted in; returns its number.
+-- Selects figure n (default: a new one) for plotting. Returns its number.
 function gnuplot.figure(n)
    new_figure(n)
    return current
 end
 
--- Writes the current figure into a file: PNG, PDF, EPS or SVG, by its ending.
+-- Writes the current figure to a file. Its suffix selects PNG, PDF, EPS or SVG.
 function gnuplot.figprint(path)
    local kind = path:match('.+%.(.+)')
    if not SIZES[kind] then error('only eps, png, pdf and svg for figprint', 2) end
@@ -112,11 +112,11 @@ function gnuplot.closeall()
    figures, current = {}, nil
 end
 
--- There is no program to choose, and a figure's kind follows from its file.
+-- There is no terminal to choose; the type of a figure follows from its file name.
 function gnuplot.setterm() end
 gnuplot.setgnuplotterminal, gnuplot.setgnuplotexe = gnuplot.setterm, gnuplot.setterm
 
--- What is drawn
+-- Contents of figures
 
 local function plot_in_current(kind, series, more)
    local figure = current_figure()
@@ -157,7 +157,7 @@ end
 
 gnuplot.histc = histogram.counts
 
--- Plots a histogram and returns it.
+-- Plots a histogram, and returns it.
 function gnuplot.hist(tensor, bins, low, high)
    local counts = histogram.counts(tensor, bins, low, high)
    local centres = torch.Tensor(#counts)
@@ -166,7 +166,7 @@ function gnuplot.hist(tensor, bins, low, high)
    return counts
 end
 
--- How it is drawn
+-- Settings of figures
 
 local function set(change)
    local figure = current_figure()
@@ -189,8 +189,7 @@ function gnuplot.movelegend(horizontal, vertical)
    set(function(settings) settings.legend = { horizontal, vertical } end)
 end
 
--- 'auto', 'image' or 'equal' (units of one length), 'fill' (a square), or { left, right, bottom, top }; '' leaves a
--- bound.
+-- 'auto', 'image' or 'equal' (equal units), 'fill' (a square), or { left, right, bottom, top }; '' keeps a bound.
 function gnuplot.axis(axis)
    if type(axis) == 'table' and #axis ~= 4 then
       print('axis should have 4 componets {xmin,xmax,ymin,ymax}')
@@ -210,7 +209,7 @@ function gnuplot.axis(axis)
    end)
 end
 
--- Commands of gnuplot: those that set what the functions above set, and ranges, logarithms and the legend.
+-- gnuplot commands: those that do the same as the functions above, and ranges, logarithmic axes and the legend.
 function gnuplot.raw(text)
    local figure = current_figure()
    raw(text, figure.settings)

@@ -1,4 +1,4 @@
--- gnuplot.raw: the commands of gnuplot that set what a figure's settings can say. Others are left out, with a warning.
+-- gnuplot.raw: handles the gnuplot commands that correspond to a figure's settings. Others are skipped with a warning.
 local cjson = require 'cjson'
 
 local warned = {}
@@ -41,7 +41,7 @@ local unsetters = {
    title = function(settings) settings.title = nil end,
 }
 
--- They would choose a window, a file or how often an axis is marked: figures know the first two, matplotlib the last.
+-- These would choose a terminal, a file or the tics. Figures know the first two; matplotlib chooses the tics.
 local OF_NO_CONSEQUENCE = { term = true, terminal = true, output = true, mxtics = true, mytics = true, xtics = true,
    ytics = true, size = true, border = true, style = true, pointsize = true, samples = true }
 

@@ -1,4 +1,4 @@
--- Graphs as lists of nodes and edges; the lists also map each item to its index: nodes[node] = index.
+-- Graphs as lists of nodes and edges. The list of nodes also maps each node to its index: nodes[node] = index.
 local Graph = torch.class('graph.Graph')
 
 function Graph:__init()
@@ -51,7 +51,7 @@ function Graph:reverse()
    return reversed, counterpart
 end
 
--- The nodes at the end `there` of an edge but never at the end `elsewhere`, in the order of the list of nodes.
+-- The nodes at the end `there` of some edge but at the end `elsewhere` of none, in the order of the list of nodes.
 local function only_at(self, there, elsewhere)
    local excluded, found, listed = {}, {}, {}
    for _, edge in ipairs(self.edges) do excluded[edge[elsewhere]] = true end
@@ -66,7 +66,7 @@ local function only_at(self, there, elsewhere)
    return found
 end
 
--- The nodes that no edge leads to, and those that no edge leaves.
+-- The nodes without incoming edges, and those without outgoing edges.
 function Graph:roots() return only_at(self, 'from', 'to') end
 function Graph:leaves() return only_at(self, 'to', 'from') end
 
@@ -78,7 +78,7 @@ function Graph:hasCycle()
    return #roots == 0
 end
 
--- Returns the nodes in an order in which every edge leads forward, then the reversed graph and its roots.
+-- Returns the nodes sorted so that every edge leads forward, then the reversed graph and its roots.
 function Graph:topsort()
    local reversed, counterpart = self:reverse()
    local original = {}

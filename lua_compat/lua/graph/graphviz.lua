@@ -1,7 +1,7 @@
--- Graphs in graphviz's language, and drawn by its programs, if they are installed.
+-- Graphs in Graphviz's language, drawn by its programs if they are installed.
 local paths = require 'paths'
 
--- Leaves a word of letters as it is, and quotes anything else.
+-- Leaves a word of letters unchanged, and quotes anything else.
 function graph._dotEscape(text)
    if not text:find('[^a-zA-Z]') then return text end
    return '"' .. text:gsub('\n', '\\n'):gsub('"', '\\"') .. '"'
@@ -52,7 +52,7 @@ local function program(algorithm)
       or error(("graphviz is not installed: there is no program '%s'"):format(algorithm), 3)
 end
 
--- Runs a program of graphviz on a text; output goes to a file or, without one, is returned.
+-- Runs a Graphviz program on a text; output goes to a file or, without one, is returned.
 local function draw(path, text, format, output)
    local source = os.tmpname()
    write_file(source, text)
@@ -66,7 +66,7 @@ local function draw(path, text, format, output)
    return said
 end
 
--- Where graphviz puts the nodes: a row (x, y) for each, between 0 and 1.
+-- The positions that Graphviz assigns to the nodes: a row (x, y) for each, between 0 and 1.
 function graph.graphvizLayout(g, algorithm)
    local drawn = draw(program(algorithm or 'dot'), g:todot(), 'plain')
    local width, height = drawn:match('graph %S+ (%S+) (%S+)')
@@ -78,13 +78,13 @@ function graph.graphvizLayout(g, algorithm)
    return positions
 end
 
--- Draws a graph into a file of the type that its name ends with.
+-- Draws a graph to a file; its suffix selects the type.
 function graph.graphvizFile(g, algorithm, filename)
    local format = filename:match('%.(%w+)$') or error('graph.graphvizFile: a file name with a suffix is needed', 2)
    draw(program(algorithm or 'dot'), g:todot(), format, filename)
 end
 
--- Writes basename.dot and, drawn by graphviz, basename.svg. Without graphviz it writes only the text, and says so.
+-- Writes basename.dot and basename.svg, which Graphviz draws. Without Graphviz it writes only the first, and says so.
 local function write_drawing(text, basename)
    write_file(basename .. '.dot', text)
    local dot = paths.findprogram('dot')

@@ -1,4 +1,4 @@
--- The package graph: directed graphs of nodes that hold any data.
+-- The package graph: directed graphs of nodes with arbitrary data.
 require 'torch'
 
 graph = graph or {}

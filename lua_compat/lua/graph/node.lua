@@ -9,7 +9,7 @@ function Node:__init(data)
    self.marked = false
 end
 
--- Adds a child, or a list of them, once.
+-- Adds a child, or a list of children, if it is not one already.
 function Node:add(child)
    if type(child) == 'table' and not torch.typename(child) then
       for _, one in ipairs(child) do self:add(one) end
@@ -19,8 +19,8 @@ function Node:add(child)
    end
 end
 
--- Visits depth first: before(node), the children, after(node). Skips nodes marked `visited`; the functions do the
--- marking.
+-- Visits depth first: before(node), the children, after(node). Nodes marked `visited` are skipped; before and after set
+-- the mark.
 function Node:visit(before, after)
    if self.visited then return end
    if before then before(self) end
@@ -30,7 +30,7 @@ end
 
 function Node:label() return tostring(self.data) end
 
--- The graph of the nodes that can be reached from here.
+-- The graph of all nodes reachable from this one.
 function Node:graph()
    local g = graph.Graph()
    self:bfs(function(node)
@@ -39,8 +39,8 @@ function Node:graph()
    return g
 end
 
--- Calls f(node) for every node that can be reached, children first, leaves them marked as visited, and returns their
--- list.
+-- Calls f(node) for every reachable node, children first. Returns the list of these nodes, which stay marked as
+-- visited.
 function Node:dfs_dirty(f)
    local nodes = {}
    self:visit(function(node) node.visited = true end, function(node)
@@ -54,7 +54,7 @@ function Node:dfs(f)
    for _, node in ipairs(self:dfs_dirty(f)) do node.visited = false end
 end
 
--- Calls f(node) for every node that can be reached, nearest first, leaves them marked, and returns their list.
+-- Calls f(node) for every reachable node, nearest first. Returns the list of these nodes, which stay marked.
 function Node:bfs_dirty(f)
    local nodes = { self }
    self.marked = true
@@ -77,7 +77,7 @@ function Node:bfs(f)
    for _, node in ipairs(self:bfs_dirty(f)) do node.marked = false end
 end
 
--- Whether some path from here leads back to one of its nodes.
+-- Whether some path from this node contains a cycle.
 function Node:hasCycle()
    local open, done = {}, {}
    local function explore(node)

@@ -1,6 +1,6 @@
--- A picture: pixels are height x width x 4 (red, green, blue, alpha; a CMYK picture has cyan, magenta, yellow, black),
--- whole numbers from 0 to 65535. Methods change it and return it; without arguments size, depth and the like say what
--- it has.
+-- An image: pixels are height x width x 4 (red, green, blue, alpha; in CMYK cyan, magenta, yellow, black), whole
+-- numbers from 0 to 65535. Methods change the image and return it; without arguments, size, depth etc. return its
+-- properties.
 require 'torch'
 local ffi = require 'ffi'
 local kernel = require('torch.core.kernels').of_tensors
@@ -13,7 +13,7 @@ local Image = { name = NAME, path = '<>' }
 
 local function fail(said) error(NAME .. ': ' .. said, 3) end
 
--- Runs a kernel that makes new pixels of the picture's.
+-- Runs a kernel that computes new pixels from the image's.
 local function change(self, name, ...)
    local made = torch.DoubleTensor()
    kernel[name](made, self.pixels, ...)
@@ -66,7 +66,7 @@ local function read(self, source, is_path, width, height)
    return self
 end
 
--- width, height: more will not be needed, which makes large JPEGs faster.
+-- width, height: the size needed, which makes loading large JPEGs faster.
 function Image:load(path, width, height)
    if type(path) ~= 'string' then fail 'load(path [, width [, height]]) expects a path' end
    read(self, path, true, width, height)
@@ -150,7 +150,7 @@ local function planes_of(self, letters)
    return planes
 end
 
--- Brightness as Recommendation 601 has it.
+-- Brightness according to ITU-R BT.601.
 local function brightness(pixels)
    local sum = pixels:select(3, 1) * 306
    return sum:add(601, pixels:select(3, 2)):add(117, pixels:select(3, 3)):div(1024):floor()
@@ -216,7 +216,7 @@ function Image:fromTensor(tensor, space, dims)
    return self
 end
 
--- What it says of itself
+-- Properties
 
 function Image:depth(bits)
    if not bits then return self.state.bits end
@@ -301,7 +301,7 @@ function Image:type(kind)
    return self
 end
 
--- Profiles of color, of EXIF and IPTC data, as strings; icm is another name for icc.
+-- Profiles (colour, EXIF, IPTC) as strings; icm is another name for icc.
 function Image:profile(name, profile)
    local key = name == 'icm' and 'icc' or name
    local profiles = self.state.profiles
@@ -364,7 +364,8 @@ function Image:flop() return take(self, reversed(pixels_of(self), 2)) end
 
 local function color(r, g, b) return torch.DoubleTensor{ r or 0, g or 0, b or 0, 1 }:mul(MOST):add(0.5):floor() end
 
--- Clockwise, in degrees; what is empty gets the color. Turns of 90 degrees move pixels; others are between four pixels.
+-- Rotates clockwise, in degrees, and fills empty areas with the colour. Multiples of 90 degrees move pixels; other
+-- angles interpolate between four pixels.
 function Image:rotate(degrees, r, g, b)
    local pixels = pixels_of(self)
    local turns = (degrees / 90) % 4
@@ -375,14 +376,14 @@ function Image:rotate(degrees, r, g, b)
    return change(self, 'magick_rotate', math.rad(degrees), color(r, g, b))
 end
 
--- tx, ty, by which the whole would be moved, change nothing: the result begins where the picture does.
+-- tx and ty, a translation of the whole image, have no effect: the result starts where the image does.
 function Image:affineTransform(sx, rx, ry, sy)
    local background = self.state.background
    pixels_of(self)
    return change(self, 'magick_affine', torch.DoubleTensor{ sx, rx, ry, sy }, color(unpack(background)))
 end
 
--- The part of w x h from (x, y) that the picture has.
+-- The part of the w x h rectangle at (x, y) that lies in the image.
 function Image:crop(w, h, x, y)
    local pixels = pixels_of(self)
    local left, top = math.max(0, x or 0), math.max(0, y or 0)
@@ -451,7 +452,7 @@ function Image:compose(other, operation, x, y)
    return self
 end
 
--- A new picture: this one over the color of its background.
+-- Returns a new image: this one over its background colour.
 function Image:flatten()
    local flat = Image()
    local below = color(unpack(self.state.background))

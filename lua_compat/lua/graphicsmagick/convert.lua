@@ -1,9 +1,9 @@
--- gm.convert{ input =, output =, size =, rotate =, vflip =, hflip =, quality =, verbose = }: one picture file from
+-- gm.convert{ input =, output =, size =, rotate =, vflip =, hflip =, quality =, verbose = }: converts one image file to
 -- another.
 require 'dok'
 local Image = require 'graphicsmagick.Image'
 
--- 'WxH': the picture fits into it; 'WxH!': it gets these sizes; 'W' and 'xH': one side.
+-- 'WxH': fit the image into it; 'WxH!': exactly this size; 'W' or 'xH': one side.
 local function resize(image, size)
    local width, height, exact = size:match '^(%d*)x?(%d*)(!?)$'
    width, height = tonumber(width), tonumber(height)

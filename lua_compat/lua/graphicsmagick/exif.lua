@@ -1,6 +1,6 @@
--- The date and the position of a picture, from its EXIF data by name.
+-- The date and the position of an image, from its EXIF data.
 
--- Degrees of "d, m, s", 'd deg m\' s"' or a number; each part may be a fraction.
+-- Converts "d, m, s", 'd deg m\' s"' or a number to degrees; each part may be a fraction.
 local function degrees(text)
    text = tostring(text)
    local parts = {}
@@ -17,7 +17,7 @@ local function place(longitude, latitude)
       url_google = ('https://maps.google.com/maps?q=%s,%s'):format(longitude, latitude) }
 end
 
--- Returns the date, as text, and the position or nil.
+-- Returns the date, as text, and the position, or nil.
 return function(exif)
    local date = exif.DateTimeOriginal or exif.DateTimeDigitized or exif.DateTime
    if not exif.GPSLongitude or not exif.GPSLatitude then return date end

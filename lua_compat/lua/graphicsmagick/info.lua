@@ -1,9 +1,9 @@
--- What a file says of its picture.
+-- Information about an image file.
 local Image = require 'graphicsmagick.Image'
 local parse = require 'graphicsmagick.exif'
 local python = require('th.python').functions
 
--- simple: the sizes and the format alone; more: EXIF data that replaces the file's.
+-- simple: only size and format; more: EXIF data that replaces the file's.
 return function(path, simple, more)
    local ok, image = pcall(Image, path)
    if not ok then return { error = 'not an image' } end

@@ -1,4 +1,4 @@
--- The package graphicsmagick: pictures as files and tensors, by Pillow and kernels of ours.
+-- The package graphicsmagick: images as files and tensors, by Pillow and our own kernels.
 require 'torch'
 local Image = require 'graphicsmagick.Image'
 
@@ -7,7 +7,7 @@ local gm = { Image = Image, convert = require 'graphicsmagick.convert', parseExi
 
 function gm.load(path, kind) return Image(path):toTensor(kind or 'float', 'RGB', 'DHW') end
 
--- A tensor of one plane is saved as grey.
+-- A tensor of one plane is saved as a grey image.
 function gm.save(path, tensor, quality)
    local dim = tensor:dim()
    if dim == 2 or (dim == 3 and tensor:size(1) == 1) then

@@ -12,7 +12,7 @@ local DataSetOptions = torch.class('hdf5.DataSetOptions')
 
 function DataSetOptions:__init() end
 
--- The sizes of chunks, one per dimension; larger ones are cut to the data. Needed for setDeflate and for append.
+-- Chunk sizes, one for each dimension; larger ones are reduced to the data's. Required for setDeflate and append.
 function DataSetOptions:setChunked(...)
    self._chunking = { ... }
    return self
@@ -33,18 +33,18 @@ local DataSet = torch.class('hdf5.HDF5DataSet')
 
 function DataSet:__init(file, path) self._file, self._path = file, path end
 
--- Where the elements of a contiguous tensor lie; 0 if there are none.
+-- The address of a contiguous tensor's elements; 0 if there are none.
 local function address_of(t)
    return memory.count(t) == 0 and 0 or blocks.address_of(memory.first_element(t))
 end
 
--- The name of the type of its tensors, and the sizes.
+-- The name of the dataset's element type, and its sizes.
 local function shape(self) return python.hdf5_shape(self._file, self._path) end
 
 -- The constructor for tensors of the dataset's type.
 function DataSet:getTensorFactory() return torch.factory(types[(shape(self))].tensor) end
 
--- The sizes, in a table.
+-- The sizes, as a table.
 function DataSet:dataspaceSize() return { select(2, shape(self)) } end
 
 local function tensor_for(name, ...)
@@ -62,7 +62,7 @@ function DataSet:all() return read(self) end
 
 local function is_whole(n) return type(n) == 'number' and n % 1 == 0 end
 
--- A block: {first, last} (both included), or one index, for each dimension.
+-- Reads a block, given for each dimension by {first, last} (inclusive) or one index.
 function DataSet:partial(...)
    local bounds, n = {}, select('#', ...)
    if n ~= #self:dataspaceSize() then
@@ -98,7 +98,7 @@ end
 
 local function beneath(path, name) return (path == '/' and '' or path) .. '/' .. name end
 
--- A group or dataset below this group; its path as text or as a list of names.
+-- A group or dataset below this group; the path is text or a list of names.
 function Group:read(path)
    if type(path) == 'table' then path = table.concat(path, '/') end
    local full = self._path
@@ -107,7 +107,7 @@ function Group:read(path)
    return (is_group and hdf5.HDF5Group or hdf5.HDF5DataSet)(self._file, full)
 end
 
--- The group as a table of tensors and tables. What cannot be a tensor is left out, with a note.
+-- The group as a table of tensors and tables. What cannot become a tensor is skipped, with a note.
 function Group:all()
    local whole = {}
    for _, name in ipairs(names(self)) do
@@ -153,7 +153,7 @@ end
 
 function File:filename() return self._filename end
 
--- Writes a tensor, or a table of tensors and tables, at a path that does not exist yet; at the root, a table.
+-- Writes a tensor, or a table of tensors and tables, at a new path; at the root, a table.
 function File:write(path, data, options)
    write(self._file, '/' .. path:gsub('^/+', ''), data, options, false)
 end
@@ -167,8 +167,8 @@ function File:close() python.hdf5_close(self._file) end
 
 function File:__tostring__() return ('[HDF5File: %s]'):format(self._filename) end
 
--- Modes: 'a' reads and writes, creating the file if it is missing (the default); 'r'; 'r+'; 'w' creates a new file;
--- 'w-' creates one but never overwrites.
+-- Modes: 'a' (default) reads and writes, and creates a missing file; 'r' reads; 'r+' reads and writes; 'w' creates a
+-- new file; 'w-' does so but never overwrites one.
 function hdf5.open(filename, mode)
    local path = filename:gsub('^~/', (os.getenv('HOME') or '.'):gsub('%%', '%%%%') .. '/')
    return hdf5.HDF5File(path, python.hdf5_open(path, mode or 'a'))

@@ -1,4 +1,4 @@
--- Arguments that several functions of image share.
+-- Argument lists shared by several functions of image.
 local arguments = {}
 
 function arguments.wrong(name, forms)
@@ -12,7 +12,7 @@ function arguments.source(name, forms, first, second, ...)
    return nil, first, second, ...
 end
 
--- One of a list of words, the first by default.
+-- One of a list of words; the first is the default.
 function arguments.choice(name, what, word, words)
    if word == nil then return words[1] end
    for _, accepted in ipairs(words) do

@@ -34,7 +34,7 @@ end
 mix('rgb2yuv', { { 0.299, 0.587, 0.114 }, { -0.14713, -0.28886, 0.436 }, { 0.615, -0.51499, -0.10001 } })
 mix('yuv2rgb', { { 1, 0, 1.13983 }, { 1, -0.39465, -0.58060 }, { 1, 2.03211, 0 } })
 
--- [destination,] source: 1 x height x width, the brightness (ITU-R BT.601). Bytes are rounded.
+-- [destination,] source: the brightness, 1 x height x width (ITU-R BT.601). Bytes are rounded.
 function image.rgb2y(...)
    local dst, src = arguments.source('image.rgb2y', '[destination,] source', ...)
    local height, width, channels = src:size(2), src:size(3), src:narrow(1, 1, 3)
@@ -58,7 +58,7 @@ function image.rgb2nrgb(...)
    return dst
 end
 
--- Colors from blue through green to red, n x 3.
+-- n colours from blue through green to red, n x 3.
 function image.jetColormap(n)
    local map = torch.Tensor(n, 3)
    local function level(x) return math.max(math.min(x, 1), 0) end
@@ -71,7 +71,7 @@ function image.jetColormap(n)
    return map
 end
 
--- n distinct colors, n x 3: steps around the color wheel.
+-- n distinct colours around the colour wheel, n x 3.
 function image.colormap(n)
    local colors = torch.Tensor(3, 1, n)
    for i = 1, n do
@@ -82,7 +82,7 @@ function image.colormap(n)
    return image.hsl2rgb(colors):view(3, n):t():contiguous()
 end
 
--- [destination,] levels from 1 to their largest: an image in jetColormap's colors
+-- [destination,] levels from 1 up: an image in jetColormap's colours
 function image.y2jet(...)
    local dst, src = arguments.source('image.y2jet', '[destination,] source', ...)
    if src:dim() == 3 and src:size(1) == 1 then src = src[1] end

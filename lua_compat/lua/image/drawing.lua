@@ -1,4 +1,4 @@
--- Text and rectangles, ranges of values, many images as one.
+-- Drawing text and rectangles, scaling values, and combining many images into one.
 local kernel = require('torch.core.kernels').of_tensors
 
 -- Colors are given from 0 to 255.
@@ -13,7 +13,7 @@ local function canvas(src, options)
    return options.inplace and src or src:clone()
 end
 
--- Writes text from (x, y). opts: color {255, 0, 0}, bg (none), size 1, wrap true, inplace false.
+-- Draws text at (x, y). opts: color {255, 0, 0}, bg (none), size 1, wrap true, inplace false.
 function image.drawText(src, text, x, y, opts)
    opts = opts or {}
    local out = canvas(src, opts)
@@ -25,7 +25,7 @@ function image.drawText(src, text, x, y, opts)
    return out
 end
 
--- The frame of a rectangle. opts: color {255, 0, 0}, lineWidth 1, inplace false.
+-- Draws a rectangle's outline. opts: color {255, 0, 0}, lineWidth 1, inplace false.
 function image.drawRect(src, x1, y1, x2, y2, opts)
    opts = opts or {}
    local out = canvas(src, opts)
@@ -34,7 +34,7 @@ function image.drawRect(src, x1, y1, x2, y2, opts)
    local before = math.floor(width / 2) + 1
    local r, g, b = in_units(src, opts.color or { 255, 0, 0 })
    local colors = { r, g, b }
-   -- positions from 1: the part of the image that a line at `at` covers
+   -- positions count from 1: the range of the image that a line at `at` covers
    local function span(at, most) return math.max(0, at - before) + 1, math.min(most, at + width - before) end
    local function fill(left, right, top, bottom)
       if right < left or bottom < top then return end
@@ -53,8 +53,8 @@ function image.drawRect(src, x1, y1, x2, y2, opts)
    return out
 end
 
--- Scales values to the range from 0 to 1. args: tensor, min, max (by default the tensor's), symm (min = -max), inplace,
--- saturate (clamp values outside a given range), tensorOut.
+-- Scales values to 0..1. args: tensor, min, max (default: the tensor's), symm (min = -max), inplace, saturate (clamp
+-- values outside the given range), tensorOut.
 function image.minmax(args)
    local tensor, min, max = args.tensor, args.min, args.max
    local saturate = args.saturate and (min ~= nil or max ~= nil)
@@ -88,7 +88,7 @@ function image.minmax(args)
    return out
 end
 
--- A list of images of one size as one tensor.
+-- A list of images of equal size as one tensor.
 local function packed_list(images)
    local first = images[1]
    local channels = first:dim() == 2 and 1 or first:size(1)
@@ -97,7 +97,7 @@ local function packed_list(images)
    return packed
 end
 
--- images: n x [channels x] height x width, side by side.
+-- images: n x [channels x] height x width, arranged on a grid.
 local function on_a_grid(images, padding, nrow)
    local n, d = images:size(1), images:dim()
    local columns = math.min(nrow, n)
@@ -114,8 +114,8 @@ local function on_a_grid(images, padding, nrow)
    return grid
 end
 
--- Images to look at: one (height x width, 1 or 3 channels), many in a tensor (n x height x width, n x 1 or 3 x height x
--- width) or a list. Many are laid out on a grid; values are scaled to the range from 0 to 1.
+-- Prepares images for viewing: one (height x width, 1 or 3 channels), or many as a tensor (n x height x width, n x 1 or
+-- 3 x height x width) or a list. Many are arranged on a grid; values are scaled to 0..1.
 function image.toDisplayTensor(...)
    local a = dok.unpack({ ... }, 'image.toDisplayTensor',
       'given a pack of tensors, returns a single tensor that contains a grid of all in the pack',

@@ -1,4 +1,4 @@
--- Loading and saving: PNG and JPEG (by Pillow), PPM and PGM.
+-- Loads and saves PNG and JPEG (by Pillow), PPM and PGM.
 local ffi = require 'ffi'
 local arguments = require 'image.arguments'
 local kernel = require('torch.core.kernels').of_tensors
@@ -14,7 +14,7 @@ local function new_tensor(kind)
    return torch.factory(name)():resize(0)
 end
 
--- One channel, or three.
+-- Converts to one channel or three.
 local function with_depth(img, depth)
    local channels = img:size(1)
    if depth == 1 then
@@ -28,7 +28,7 @@ local function with_depth(img, depth)
    return img
 end
 
--- Before PyTorch is loaded pictures are read without it.
+-- Until PyTorch is loaded, images are read without it.
 local without_pytorch = { image_read_file = 'image_pixels_of_file', image_read_ppm = 'image_pixels_of_ppm' }
 
 local function read_pixels(name, img, filename)
@@ -40,7 +40,7 @@ local function read_pixels(name, img, filename)
    return largest
 end
 
--- What a kernel has read, as values from 0 to 1 unless bytes are wanted.
+-- What a kernel has read, as values from 0 to 1, or as bytes if these are wanted.
 local function read(kernel_name, source, depth, kind)
    local img, name = new_tensor(kind), not shared.pytorch and without_pytorch[kernel_name]
    local largest = name and read_pixels(name, img, source) or kernel[kernel_name](img, source)
@@ -67,7 +67,7 @@ for suffix, kind in pairs{ PNG = 'PNG', JPG = 'JPEG' } do
    image['save' .. suffix] = function(filename, tensor)
       kernel.image_write_file(filename, as_bytes(tensor), kind, QUALITY)
    end
-   -- From and to the bytes of a file.
+   -- Conversion from and to the bytes of a file.
    image['decompress' .. suffix] = function(tensor, depth, tensortype)
       return read('image_decompress', check_bytes(tensor, 'image.decompress' .. suffix), depth, tensortype)
    end
@@ -104,7 +104,7 @@ image.supported_filetypes = { png = png, PNG = png, jpg = jpg, JPG = jpg, jpeg =
 
 function image.is_supported(suffix) return image.supported_filetypes[suffix] ~= nil end
 
--- The file's type, from its first bytes or else from its suffix.
+-- The file's type, from its first bytes or its suffix.
 local function filetype(filename, name)
    local file = assert(io.open(filename, 'rb'))
    local start = file:read(4) or ''
@@ -140,7 +140,7 @@ function image.save(filename, tensor)
    kind.saver(filename, tensor)
 end
 
--- A PNG or JPEG from the bytes of its file.
+-- Decodes the bytes of a PNG or JPEG file.
 function image.decompress(tensor, depth, tensortype)
    check_bytes(tensor, 'image.decompress')
    local function starts_with(...)

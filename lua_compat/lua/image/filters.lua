@@ -1,4 +1,4 @@
--- Kernels, convolution, and filters made of them.
+-- Kernels, convolution, and filters based on them.
 local arguments = require 'image.arguments'
 local kernel = require('torch.core.kernels').of_tensors
 
@@ -10,7 +10,7 @@ local function by_default(name, help, other)
    return { arg = name, type = 'number', help = help, defaulta = other }
 end
 
--- The arguments of a 2-D kernel: sigmas and means are parts of the width and height.
+-- The arguments of a 2-D kernel; sigmas and means are fractions of the width and height.
 local function shape_arguments(sigma)
    return number('size', 'kernel size (size x size)', 3), number('sigma', 'sigma (horizontal and vertical)', sigma),
       number('amplitude', 'largest value', 1),
@@ -21,7 +21,7 @@ local function shape_arguments(sigma)
       { arg = 'tensor', type = 'torch.Tensor', help = 'result (width and height are then its own)' }
 end
 
--- A Gaussian bell, height x width.
+-- A Gaussian, height x width.
 function image.gaussian(...)
    local a = dok.unpack({ ... }, 'image.gaussian', 'returns a 2D gaussian kernel', shape_arguments(0.25))
    if a.tensor then
@@ -55,14 +55,14 @@ function image.gaussian1D(...)
    return gauss
 end
 
--- A Laplacian: a bell with a ring of negative values, height x width.
+-- A Laplacian: a peak surrounded by negative values, height x width.
 function image.laplacian(...)
    local a = dok.unpack({ ... }, 'image.laplacian', 'returns a 2D Laplacian kernel', shape_arguments(0.1))
    local x0, y0 = a.mean_horz * a.width + 0.5, a.mean_vert * a.height + 0.5
    local laplacian = torch.Tensor(a.height, a.width)
    for i = 1, a.height do
       for j = 1, a.width do
-         -- Torch7 takes rows with the horizontal values, too
+         -- Torch7 uses the horizontal values for rows, too
          local distance = ((i - x0) / (a.sigma_horz * a.width)) ^ 2 / 2
             + ((j - y0) / (a.sigma_vert * a.height)) ^ 2 / 2
          laplacian[i][j] = (1 - distance) * a.amplitude * math.exp(-distance)
@@ -74,7 +74,7 @@ end
 
 local CONVOLVE = '[destination,] source, kernel [, mode full | valid | same]'
 
--- Every channel is convolved with a 2-D kernel; of 3-D kernels each with its own.
+-- Convolves every channel with a 2-D kernel, or each channel with its own from a 3-D kernel.
 function image.convolve(...)
    local list, n = { ... }, select('#', ...)
    if not torch.isTensor(list[3]) then table.insert(list, 1, false) end
@@ -94,7 +94,7 @@ function image.convolve(...)
    return dst and dst:resizeAs(result):copy(result) or result
 end
 
--- [destination,] source, scales: a list of images, each smoothed before the next is scaled
+-- [destination,] source, scales: a list of images, smoothed one after another before scaling
 function image.gaussianpyramid(...)
    local dst, src, scales = ...
    if select('#', ...) == 2 then dst, src, scales = {}, ... end
@@ -114,8 +114,8 @@ function image.gaussianpyramid(...)
    return dst
 end
 
--- Local contrast normalization of a grey image with a kernel (a 9 x 9 bell): the neighbourhood a kernel covers gets
--- mean 0 and, where its deviation is larger, deviation 1.
+-- Local contrast normalization of a grey image with a kernel (default: a 9 x 9 Gaussian). Each neighbourhood gets mean
+-- 0 and, if its deviation is larger, deviation 1.
 function image.lcn(img, filter)
    filter = filter or image.gaussian{ size = 9, sigma = 1.591 / 9, normalize = true }
    if not (img:dim() == 2 or (img:dim() == 3 and img:size(1) == 1)) then error('grayscale image expected', 2) end
@@ -131,7 +131,7 @@ function image.lcn(img, filter)
    return (middle - mean):cdiv(deviation)
 end
 
--- The image in a frame of `value`, as wide as the filter reaches.
+-- The image with a border of `value`, as wide as the filter requires.
 local function framed(img, filter, value)
    local rows, columns = (filter:size(1) - 1) / 2, (filter:size(2) - 1) / 2
    local frame = img.new(img:size(1) + 2 * rows, img:size(2) + 2 * columns):fill(value)
@@ -141,7 +141,7 @@ end
 
 local function filter_for(img, filter) return filter or torch.ones(3, 3):typeAs(img) end
 
--- Morphology of images of 0 and 1, with a kernel of odd sizes (3 x 3 ones); pad: the value outside.
+-- Morphology of images of 0 and 1, with a kernel of odd size (default: 3 x 3 ones); pad: the value outside.
 function image.erode(img, filter, pad)
    if not torch.isTensor(img) then arguments.wrong('image.erode', 'image [, kernel [, pad]]') end
    filter = filter_for(img, filter)

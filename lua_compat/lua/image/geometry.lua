@@ -1,4 +1,4 @@
--- Cropping, scaling, turning, warping.
+-- Cropping, scaling, rotation, warping.
 local arguments = require 'image.arguments'
 local kernel = require('torch.core.kernels').of_tensors
 
@@ -22,7 +22,7 @@ local function part(src, x, y, width, height)
    return src:narrow(src:dim() - 1, y + 1, height):narrow(src:dim(), x + 1, width)
 end
 
--- What Torch7 cuts out, turns, or scales by the nearest pixel goes through single precision, in whatever type.
+-- Torch7 crops, rotates and scales by the nearest pixel in single precision, whatever the type.
 local function in_single_precision(img)
    if img:type() == 'torch.DoubleTensor' then img:copy(img:float()) end
    return img
@@ -30,9 +30,9 @@ end
 
 local CROP = '[destination,] source, startx, starty [, endx, endy] or [destination,] source, format, width, height'
 
--- From (startx, starty), counted from 0, up to but excluding (endx, endy), by default as much as the destination holds;
--- or a width and height at a position: "c" centre, "tl", "tr", "bl", "br" corners. The cut-out is scaled to the size of
--- the destination.
+-- Crops from (startx, starty), counted from 0, up to but excluding (endx, endy) (default: as much as the destination
+-- holds); or a width and height at a position: "c" centre, "tl", "tr", "bl", "br" corners. The result is scaled to the
+-- destination's size.
 function image.crop(...)
    local dst, src, startx, starty, endx, endy = arguments.source('image.crop', CROP, ...)
    if type(startx) == 'string' then
@@ -56,7 +56,7 @@ function image.crop(...)
    return cut
 end
 
--- [destination,] source, x, y: moves the image right and down and fills with zeros.
+-- [destination,] source, x, y: moves the image right and down; empty areas are zero.
 function image.translate(...)
    local forms = '[destination,] source, x, y'
    local dst, src, x, y = arguments.source('image.translate', forms, ...)
@@ -66,7 +66,7 @@ function image.translate(...)
    return dst
 end
 
--- Width and height for a size: MAX (the longer side), "WxH", "^MIN" (the shorter side), "*SC" or "*SCn/SCd" (factors).
+-- Width and height from a size: MAX (the longer side), "WxH", "^MIN" (the shorter side), "*SC" or "*SCn/SCd" (factors).
 local function wanted_size(src, size)
    local w, h = size_of(src)
    local longest = tonumber(size)
@@ -150,8 +150,7 @@ local function warp(name, dst, src, field, mode, offset, clamp, pad)
    return back(dst)
 end
 
--- [destination,] source, field, ...: the field is a tensor as well. fifth: what comes after the mode where that ends
--- the arguments.
+-- [destination,] source, field, ...: the field may be any tensor. fifth: the argument after the mode.
 local function with_field(name, forms, fifth, ...)
    local first, second, third = ...
    if first and not torch.isTensor(third) then return with_field(name, forms, fifth, false, ...) end

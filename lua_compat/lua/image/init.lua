@@ -1,5 +1,5 @@
 -- The package image. Images are tensors, channels x height x width or height x width, with values from 0 to 1, or
--- bytes. Most functions take a destination before the source, which is then resized and returned.
+-- bytes. Most functions accept a destination before the source, which is then resized and returned.
 require 'torch'
 require 'xlua'
 require 'dok'

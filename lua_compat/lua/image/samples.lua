@@ -1,5 +1,5 @@
--- Pictures to try things on. Those of Torch7's package are taken if it is installed; otherwise the functions give
--- others of the same sizes, made here: hills under the sun in color for lena, rings in grey for fabio.
+-- Sample images. Those of Torch7's package are used if it is installed. Otherwise the functions return generated images
+-- of the same sizes: hills under the sun, in colour, for lena; rings, in grey, for fabio.
 local paths = require 'paths'
 
 local function installed(file, depth)
@@ -16,7 +16,7 @@ local function places(height, width)
    return x, y
 end
 
--- 1 inside, where the values are below zero, 0 outside; `soft` wide at the edge.
+-- 1 where the values are below zero, 0 outside, with a transition of width `soft`.
 local function inside(values, soft) return values:div(-soft):add(0.5):clamp(0, 1) end
 
 local function paint(picture, mask, ...)
@@ -36,7 +36,7 @@ local function hills()
    end
    local from_sun = torch.sqrt(torch.add(x, -0.7):pow(2):add(torch.add(y, -0.25):pow(2)))
    paint(picture, inside(torch.add(from_sun, -0.09), 0.02), 1, 0.95, 0.6)
-   -- three rows of hills, darker the nearer they are
+   -- three rows of hills, darker towards the viewer
    for row, waves in ipairs{ { 5, 0.06, 0.5 }, { 9, 0.05, 0.65 }, { 3, 0.1, 0.8 } } do
       local number, height, level = unpack(waves)
       local edge = torch.mul(x:narrow(1, 1, 1), number * 2):add(row):sin():mul(height):add(level):expandAs(y):clone()
@@ -54,7 +54,7 @@ local function rings()
    local x, y = places(257, 271)
    local distance = torch.sqrt(torch.add(x, -0.4):pow(2):add(torch.add(y, -0.55):pow(2)))
    local wave = torch.mul(distance, 60)
-   for row = 1, wave:size(1) do wave[row]:cos() end -- in parts: for all of them PyTorch would be loaded
+   for row = 1, wave:size(1) do wave[row]:cos() end -- row by row, because the whole would load PyTorch
    wave:mul(0.35)
    return wave:cmul(torch.add(torch.mul(distance, -1), 1)):add(torch.mul(x, 0.4)):add(0.25):clamp(0, 1)
 end

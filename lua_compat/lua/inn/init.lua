@@ -1,11 +1,11 @@
--- The package inn (imagine-nn): pooling of regions and at random, spatial pyramids, and the names that older models
+-- The package inn (imagine-nn): pooling of regions, stochastic pooling, spatial pyramids, and names that older models
 -- use. Its pooling runs on tensors of any device.
 require 'nn'
 local kernel = require('torch.core.kernels').of_tensors
 
 inn = inn or {}
 
--- A class under a name of inn, made by define(class, parent).
+-- Defines inn's class of that name by define(class, parent).
 local function class(name, parent, define)
    inn[name] = define(torch.class('inn.' .. name, parent)) or inn[name]
 end
@@ -57,7 +57,7 @@ class('MeanSubtraction', 'nn.Module', function(MeanSubtraction)
    end
 end)
 
--- a * x + b for each plane, with a and b that are not learnt
+-- a * x + b for each plane, with fixed a and b
 class('ConstAffine', 'nn.Module', function(ConstAffine)
    function ConstAffine:__init(nOutputPlane)
       nn.Module.__init(self)
@@ -88,7 +88,7 @@ class('ConstAffine', 'nn.Module', function(ConstAffine)
    end
 end)
 
--- The maxima of grids of several sizes, one after the other: SpatialPyramidPooling({ w, h }, { w, h }...)
+-- Maxima over grids of several sizes, concatenated: SpatialPyramidPooling({ w, h }, { w, h }...)
 class('SpatialPyramidPooling', 'nn.Concat', function(Pyramid)
    function Pyramid:__init(...)
       nn.Concat.__init(self, 1)
@@ -106,7 +106,7 @@ class('SpatialPyramidPooling', 'nn.Concat', function(Pyramid)
    end
 end)
 
--- The maxima of W x H cells of regions: the input is { images, rows of image, x1, y1, x2, y2 }.
+-- Maxima over W x H cells of regions; the input is { images, rows of image, x1, y1, x2, y2 }.
 class('ROIPooling', 'nn.Module', function(ROIPooling)
    function ROIPooling:__init(W, H, spatial_scale)
       nn.Module.__init(self)
@@ -137,7 +137,7 @@ class('ROIPooling', 'nn.Module', function(ROIPooling)
    end
 end)
 
--- A pixel of each window, drawn by its value; when it evaluates, the mean of that.
+-- In training, a pixel of each window, drawn with its value as weight; in evaluation, the expected value of that.
 class('SpatialStochasticPooling', 'nn.SpatialMaxPooling', function(Stochastic)
    function Stochastic:__init(kW, kH, dW, dH)
       nn.SpatialMaxPooling.__init(self, kW, kH, dW, dH)

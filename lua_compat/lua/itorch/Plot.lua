@@ -1,4 +1,4 @@
--- Plots of bokeh's glyphs: shown in a notebook, or saved as pages.
+-- Plots with bokeh, shown in a notebook or saved as HTML pages.
 local cjson = require 'cjson'
 local channel = require 'itorch.channel'
 local python = require('th.python').functions
@@ -12,7 +12,7 @@ function Plot.new()
    return setmetatable({ glyphs = {}, tooltips = {} }, { __index = Plot, __tostring = text_of })
 end
 
--- A list of numbers, from a table or a tensor of one dimension.
+-- A list of numbers from a table or a one-dimensional tensor.
 local function numbers(x, what)
    if torch.isTensor(x) and x:dim() == 1 then return torch.DoubleTensor(x:size()):copy(x):totable() end
    if type(x) ~= 'table' then error(('%s has to be a tensor of one dimension or a table'):format(what), 4) end
@@ -30,7 +30,7 @@ local function columns(values)
    return found
 end
 
--- JSON has neither NaN nor infinity: numbers are sent as text.
+-- JSON has neither NaN nor infinity, so numbers are sent as text.
 local function encoded(list)
    if type(list[1]) ~= 'number' then return list end
    local texts = {}
@@ -43,7 +43,7 @@ function Plot:_add(kind, data, settings)
    return self
 end
 
--- color: a name, an HTML color, or a table of one for each point; data: further columns, for hover_tool.
+-- color: a name, an HTML colour, or a table with one for each point; data: further columns, for hover_tool.
 local function at_points(kind)
    return function(self, x, y, color, legend, data)
       local found = columns{ x = x, y = y }
@@ -54,7 +54,7 @@ end
 Plot.circle, Plot.line, Plot.triangle = at_points('circle'), at_points('line'), at_points('triangle')
 Plot.add = Plot.circle
 
--- x, y, text and angle: lists, or one for all.
+-- x, y, text and angle: lists, or a single value for all.
 function Plot:text(x, y, text, angle, color, font_size, align, baseline)
    local found, length = {}, 1
    for name, value in pairs{ x = x, y = y, text = text, angle = angle } do
@@ -72,7 +72,7 @@ end
 
 local COLORS = { 'red', 'blue', 'green', 'yellow', 'black', 'brown', 'orange', 'pink', 'magenta', 'purple' }
 
--- Points in one color for each label.
+-- Points with one colour for each label.
 function Plot:gscatter(x, y, labels, legend)
    local places, count = {}, 0
    local data = columns{ x = x, y = y, label = labels or torch.zeros(#numbers(x, 'x')) }
@@ -96,8 +96,8 @@ local function between_corners(kind)
 end
 Plot.segment, Plot.quad = between_corners('segment'), between_corners('quad')
 
--- Arrows of U and V, one for each element at x = its row, y = its column; scaling: how much shorter than U and V they
--- are.
+-- Arrows of U and V, one for each element, at x = its row and y = its column; scaling: the factor by which they are
+-- shortened.
 function Plot:quiver(U, V, color, legend, scaling)
    if U:dim() ~= 2 or not U:isSameSizeAs(V) then error('U and V have to be matrices of the same size', 2) end
    local rows, cols = U:size(1), U:size(2)
@@ -107,7 +107,7 @@ function Plot:quiver(U, V, color, legend, scaling)
    local y0 = torch.range(1, cols):view(1, cols):expand(rows, cols):contiguous():view(-1)
    local x1, y1 = x0 + u, y0 + v
    self:segment(x0, y0, x1, y1, color, legend)
-   -- heads: a tenth of the arrow long, and as wide
+   -- arrow heads: a tenth of the arrow in length and width
    for _, side in ipairs{ 1 / 20, -1 / 20 } do
       self:segment(x1 - u / 10 - v * side, y1 - v / 10 + u * side, x1, y1, color)
    end
@@ -138,7 +138,7 @@ function Plot:yaxis(text)
    return self
 end
 
--- Whether there is a legend.
+-- Shows or hides the legend.
 function Plot:legend(there)
    self._legend = there
    return self
@@ -162,9 +162,9 @@ function Plot:_description()
       legend = self._legend or false, tooltips = self.tooltips, glyphs = glyphs }
 end
 
-local has_library = false -- whether this notebook has been given bokeh's part for browsers
+local has_library = false -- whether bokeh's JavaScript has been sent to this notebook
 
--- Shows the plot, in place of what has the name ``id``, if one is given.
+-- Shows the plot; with an id, it replaces the output with that id.
 function Plot:draw(id)
    if not channel.is_open() then return self end
    local data = { ['text/plain'] = text_of(self),

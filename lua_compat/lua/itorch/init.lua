@@ -1,4 +1,4 @@
--- The package itorch: shows pictures, sound, video, plots and HTML in a Jupyter notebook. Outside of one, its plots can
+-- The package itorch: shows images, sound, video, plots and HTML in a Jupyter notebook. Outside of one, its plots can
 -- still be saved as pages.
 require 'image'
 local channel = require 'itorch.channel'
@@ -16,7 +16,7 @@ local function base64_of_file(path)
    return kernel.base64_of(bytes)
 end
 
--- One picture (a file, HxW, 1xHxW or 3xHxW) or many (a list, KxHxW or KxCxHxW) side by side; opts: those of
+-- Shows one image (a file, HxW, 1xHxW or 3xHxW), or many (a list, KxHxW or KxCxHxW) side by side. opts: as for
 -- image.toDisplayTensor.
 function itorch.image(img, opts)
    if type(img) == 'string' then
@@ -38,7 +38,7 @@ function itorch.image(img, opts)
       { ['image/png'] = { width = width, height = height } })
 end
 
--- Sounds and videos become part of the notebook. By a file's suffix: its media type.
+-- Sounds and videos are embedded in the notebook. The media type by file suffix.
 local SOUNDS = { mp3 = 'mpeg', wav = 'wav', ogg = 'ogg', aac = 'aac' }
 local VIDEOS = { mp4 = 'mp4', ogv = 'ogg', ogg = 'ogg', webm = 'webm' }
 
@@ -53,7 +53,7 @@ function itorch.audio(path) play('audio', path, SOUNDS, 'mp3, wav, ogg, aac') en
 
 function itorch.video(path) play('video', path, VIDEOS, 'mp4, ogv, ogg, webm') end
 
--- Shows HTML, in place of what has the name ``id``, if one is given. Returns its name.
+-- Shows HTML; with an id, it replaces the output with that id. Returns the id.
 function itorch.html(html, id)
    local data = { ['text/plain'] = 'HTML', ['text/html'] = html }
    if not id then return channel.display(data) end
@@ -61,7 +61,7 @@ function itorch.html(html, id)
    return id
 end
 
--- Shows an SVG, from a file or as text.
+-- Shows an SVG, from a file or a text.
 function itorch.svg(file_or_text)
    local text = file_or_text
    if paths.filep(text) then
@@ -85,7 +85,7 @@ local function name_of(value)
    end
 end
 
--- Shows what is known about a name, or about a function or class.
+-- Shows help on a name, a function or a class.
 function itorch.help(topic)
    local name = type(topic) == 'string' and topic or topic ~= nil and name_of(topic)
    print(name and help.text(name) or help.text(''))

@@ -1,13 +1,13 @@
--- The values of a cell as a notebook shows them: as th prints them, and tensors also as HTML tables.
+-- The values of a cell as a notebook shows them: as printed by th, and tensors also as HTML tables.
 local pretty = require 'th.pretty'
 
-local MOST_PRINTED = 10000 -- elements; of a larger tensor only a part is shown
+local MOST_PRINTED = 10000 -- elements; larger tensors are shown in part
 local SHOWN = 20           -- rows or columns of a table
 local HALF = SHOWN / 2
 local MATRICES = 4       -- of a tensor of more dimensions
 local GAP = '&hellip;'
 
--- The positions to show of n: all, or the first and the last with a gap (false) between them.
+-- Which of n positions to show: all, or the first and last ones with a gap (false) between.
 local function places(n)
    local found = {}
    for i = 1, n do
@@ -30,7 +30,7 @@ local function footer(tensor)
    return ('[%s of size %s]'):format(tensor:type(), table.concat(tensor:size():totable(), 'x'))
 end
 
--- A vector is a column.
+-- A vector is shown as a column.
 local function add_table(html, tensor, caption)
    local vector = tensor:dim() == 1
    local rows, columns = places(tensor:size(1)), vector and { 1 } or places(tensor:size(2))
@@ -53,7 +53,7 @@ local function add_table(html, tensor, caption)
    add('</tbody></table>')
 end
 
--- The first matrices of a tensor, in the order in which th prints them: the first index runs fastest.
+-- The first matrices of a tensor, in the order in which th prints them: the first index varies fastest.
 local function add_matrices(html, tensor)
    local outer, count = tensor:dim() - 2, 1
    for d = 1, outer do count = count * tensor:size(d) end
@@ -76,7 +76,7 @@ local function html_of(tensor)
    return table.concat(html)
 end
 
--- A large tensor: its corner, as th prints it.
+-- The corner of a large tensor, as printed by th.
 local function corner(tensor)
    local shown = tensor
    for d = 1, tensor:dim() do
@@ -92,7 +92,7 @@ local function text_of(value)
    return pretty.line(1, value)
 end
 
--- A cell that only requires a package is not about what is in it.
+-- A cell that only requires a package does not show its contents.
 local function is_package(value)
    if type(value) ~= 'table' then return false end
    for _, contents in pairs(package.loaded) do

@@ -3,14 +3,14 @@ local util, vmdef = require 'jit.util', require 'jit.vmdef'
 local band, shift = bit.band, bit.rshift
 local funcbc, funcinfo, funck = util.funcbc, util.funcinfo, util.funck
 
--- What an operand is, by the number in an instruction's mode
+-- The kind of an operand, by the number in an instruction's mode
 local UPVALUE, SIGNED, NUMBER, STRING, FUNCTION, JUMP, CDATA = 5, 7, 9, 10, 12, 13, 14
 local MOST_CHARACTERS = 40
 local JUMP_BASE = 0x7fff
 
 local bc = {}
 
--- The parts of an instruction; ``d`` stands for the upper half, where ``b`` and ``c`` are one operand.
+-- The parts of an instruction; `d` is the upper half if `b` and `c` are one operand.
 local function decoded(f, place)
    local instruction, mode = funcbc(f, place)
    if not instruction then return nil end
@@ -34,7 +34,7 @@ local function quoted(text)
    return ('"%s"%s'):format(text, short and '~' or '')
 end
 
--- The constant or variable that the last operand names; nil if it is none.
+-- The constant or variable that the last operand refers to, or nil.
 local function meaning(f, kind, operand)
    if kind == STRING then return quoted(funck(f, -operand - 1)) end
    if kind == NUMBER then return tostring(funck(f, operand)) end
@@ -61,7 +61,7 @@ function bc.line(f, place, prefix)
    return ('%s%s  ; %s\n'):format(start, instruction.has_b and '' or '    ', text)
 end
 
--- The positions that are jumped to: a table of true.
+-- The positions that are jump targets, as keys of a table.
 function bc.targets(f)
    local targets = {}
    local place = 1
@@ -73,7 +73,7 @@ function bc.targets(f)
    end
 end
 
--- Writes the listing of a function to a file (default: stdout); all: those of the functions in it before.
+-- Writes the listing of a function to a file (default: stdout); all: first those of the functions in it.
 function bc.dump(f, out, all)
    out = out or io.stdout
    if all then

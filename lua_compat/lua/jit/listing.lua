@@ -1,5 +1,5 @@
--- Where jit.v and jit.bc write: on(name) begins, name being a file's ('-': stdout; by default stderr), off() ends.
--- Returns a function that makes such a pair for a callback of jit.attach, write(output, ...), and its event.
+-- The output of jit.v and jit.bc: on(name) starts it, to a file ('-': stdout; default: stderr), and off() ends it.
+-- Returns a function that makes such a pair from a jit.attach callback, write(output, ...), and its event.
 local attach, open = jit.attach, io.open
 
 return function(event, write)

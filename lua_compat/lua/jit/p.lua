@@ -1,12 +1,12 @@
--- jit.p: where a program spends its time, from LuaJIT's samples (jit.profile). The options are LuaJIT's own:
+-- jit.p: shows where a program spends its time, from LuaJIT's samples (jit.profile). The options are LuaJIT's own:
 --
--- f functions (default), F functions with their module, l lines; v states of LuaJIT's machine, z zones (jit.zone);
--- two of these give a view of two levels, the first letter's above. A number: so many frames of the stack (negative:
--- callers first), s: the first frame apart from the others. p full paths, r counts, mN leaves out what is below N
--- percent (3), iN a sample each N ms (10), a source lines with their neighbours, A whole files, G stacks in the form
--- of graphical tools.
+-- f functions (default), F functions with their module, l lines, v states of LuaJIT's virtual machine, z zones
+-- (jit.zone); two of these give a profile with two levels, in the order of the letters. A number: the depth of the
+-- stack (negative: callers first); s: separates the first frame from the others. p full paths, r counts, mN omits what
+-- is below N percent (default 3), iN a sample every N ms (10), a source lines with their neighbours, A whole files, G
+-- stacks in the format of graphical tools.
 --
--- Without a stop() the profile is written when the script ends.
+-- Without a stop(), the profile is written when the script ends.
 local profile = require 'jit.profile'
 local zone = require 'jit.zone'
 local floor, sort, concat = math.floor, table.sort, table.concat
@@ -14,14 +14,14 @@ local floor, sort, concat = math.floor, table.sort, table.concat
 local STATES = { N = 'Compiled', I = 'Interpreted', C = 'C code', G = 'Garbage Collector', J = 'JIT Compiler' }
 local NO_ZONE = '(none)'
 local LEAST_PERCENT, INTERVAL_MS = 3, 10
-local NEIGHBOURS = 3 -- lines shown around one that is annotated
+local NEIGHBOURS = 3 -- lines shown around an annotated one
 local DEEPEST = 100
-local LENGTH_FILE = 'length%.lua:' -- the operator # (dialect/length.lua): its time is that of the code that uses it
+local LENGTH_FILE = 'length%.lua:' -- the operator # (dialect/length.lua): its time counts for the code that uses it
 
 local profiler = {}
 local running -- { options =, counts =, total =, output = }
 
--- Options as a table: ``levels`` are the letters among fFlvz in their order.
+-- Parses the options into a table; levels: the letters of fFlvz, in their order.
 local function parsed(text)
    local options = { levels = {}, least = LEAST_PERCENT, interval = INTERVAL_MS }
    text = text:gsub('m(%d+)', function(number)
@@ -61,7 +61,7 @@ local function add(counts, name, samples)
    return entry.parts
 end
 
--- A function that takes the names of both levels from a sample; the second may be nil.
+-- A function that returns the names at both levels for a sample; the second may be nil.
 local function sampler(options)
    local path = options.p and 'p' or ''
    local function frames(letter, depth, separator)
@@ -92,7 +92,7 @@ local function sampler(options)
    return function(thread, state) return upper(thread, state), lower and lower(thread, state) end
 end
 
--- The entries of a level that are worth a line, the largest first, each with its figure.
+-- The entries of a level that are large enough to print, largest first, each with its number.
 local function shown_entries(counts, total, options)
    local entries = {}
    for _, entry in pairs(counts) do
@@ -109,7 +109,7 @@ local function shown_entries(counts, total, options)
    return entries
 end
 
--- What stands before an entry of the second level: what the first was called from, what it calls, what it consists of.
+-- The sign before an entry of the second level: a caller, a callee, or a part.
 local function sign_of(options)
    if options.s then return options.depth < 0 and '->' or '<-' end
    local first, second = options.levels[1], options.levels[2]
@@ -141,7 +141,7 @@ local function lines_of(path)
    return lines
 end
 
--- The source, with the share of each line before it.
+-- Writes the source with each line's share in front.
 local function write_sources(run, write)
    local options, figures, paths = run.options, {}, {}
    for _, entry in ipairs(shown_entries(run.counts, run.total, options)) do
@@ -169,7 +169,7 @@ local function write_sources(run, write)
    end
 end
 
--- Starts to take samples; output: the name of a file, by default what was collected goes to stdout.
+-- Starts sampling; output: a file name, by default stdout.
 function profiler.start(options, output)
    profiler.stop()
    local run = { options = parsed(options or ''), counts = {}, total = 0, output = output }
@@ -185,7 +185,7 @@ function profiler.start(options, output)
    end)
 end
 
--- Ends the profile and writes it; without one that runs, nothing.
+-- Stops the profiler and writes the profile, if it is running.
 function profiler.stop()
    local run = running
    if not run then return end

@@ -1,5 +1,5 @@
--- jit.v: one line for each trace that LuaJIT compiles or gives up, in LuaJIT's own form. Why it gave one up is a
--- number: the words for it belong to LuaJIT's build (jit.vmdef's traceerr).
+-- jit.v: prints one line for each trace that LuaJIT compiles or aborts, in LuaJIT's own format. The reason for an abort
+-- is a number; its text belongs to LuaJIT's build (jit.vmdef's traceerr).
 local util = require 'jit.util'
 local format = string.format
 
@@ -22,7 +22,7 @@ local function library_name(f)
    return library_names[f]
 end
 
--- Where a function is written, or its name.
+-- A function's position in the source, or its name.
 local function position_of(f, position)
    local info = util.funcinfo(f, position or 0)
    if info.loc then return info.loc end

@@ -1,5 +1,5 @@
--- jit.vmdef: the names of LuaJIT 2.1's bytecode instructions (bcnames) in the order of their codes, six characters for
--- each. The compiler's names (irnames ...), and what one build of LuaJIT numbers for itself, are missing.
+-- jit.vmdef: the names of LuaJIT 2.1's bytecode instructions (bcnames), in the order of their codes, six characters
+-- each. The compiler's names (irnames ...), and tables that are numbered by the build of LuaJIT, are missing.
 local bytecode = [[
 ISLT ISGE ISLE ISGT ISEQV ISNEV ISEQS ISNES ISEQN ISNEN ISEQP ISNEP ISTC ISFC IST ISF ISTYPE ISNUM
 MOV NOT UNM LEN ADDVN SUBVN MULVN DIVVN MODVN ADDNV SUBNV MULNV DIVNV MODNV ADDVV SUBVV MULVV DIVVV MODVV POW CAT

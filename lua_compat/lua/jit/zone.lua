@@ -1,5 +1,5 @@
--- jit.zone: names for the parts of a program, which jit.p can tell apart. zone 'name' begins one within the one that
--- is open, zone() ends it and gives its name.
+-- jit.zone: names parts of a program, which jit.p can tell apart. zone 'name' starts one inside the current one; zone()
+-- ends the current one and returns its name.
 local setmetatable = setmetatable
 
 local names, count = {}, 0

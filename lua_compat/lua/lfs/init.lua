@@ -1,4 +1,4 @@
--- LuaFileSystem's functions, without locks.
+-- LuaFileSystem's functions, except locks.
 local paths = require 'paths'
 local python = require('th.python').functions
 
@@ -16,7 +16,8 @@ local function attributes_of(path, follow_links, wanted)
    return attributes[wanted]
 end
 
--- A table of mode ('file', 'directory'...), size, permissions, access, modification, change, nlink; or the one named.
+-- A table of mode ('file', 'directory'...), size, permissions, access, modification, change, nlink; or a single
+-- attribute.
 function lfs.attributes(path, wanted) return attributes_of(path, true, wanted) end
 function lfs.symlinkattributes(path, wanted) return attributes_of(path, false, wanted) end
 
@@ -29,7 +30,7 @@ end
 
 function lfs.chdir(path) return outcome(python.change_folder(path)) end
 
--- Makes one folder.
+-- Creates one folder.
 function lfs.mkdir(path)
    if python.path_kind(path) then return nil, 'File exists' end
    if not paths.dirp(paths.dirname(path)) then return nil, 'No such file or directory' end

@@ -1,4 +1,4 @@
--- The GPU half of the package stn's compiled part: our sampler runs on tensors of any device.
+-- The GPU part of the package stn's compiled library. Our sampler runs on tensors of any device.
 require 'stn'
 
 return true

@@ -1,11 +1,12 @@
--- The compiled part of the package rnn (torch/rnn), whose plain Lua is the user's to install: sequences of different
--- lengths, laid out in the rows of one tensor (max length x rows x ...) with a step of zeros between two in a row.
--- Its steps of LSTM and GRU are not here: rnn has them in Lua, too.
+-- The compiled part of the package rnn (torch/rnn), whose plain Lua the user installs: sequences of different lengths,
+-- laid out in the rows of one tensor (max length x rows x ...) with a step of zeros between two in a row. Its steps of
+-- LSTM and GRU are missing, because rnn also has them in Lua.
 require 'torch'
 
 local Layout = {}
 
--- Which samples each row holds, and their lengths: rows are filled with the longest sample that still fits.
+-- Assigns samples to rows: each row is filled with the longest sample that still fits. Returns the samples and their
+-- lengths.
 local function layout_of(lengths)
    local order, longest = {}, 0
    for i, length in ipairs(lengths) do
@@ -48,7 +49,7 @@ local function sized(longest, rows, of, from_dimension)
    return torch.LongStorage(size)
 end
 
--- A table of samples (length x ...) into output; mask gets a 1 if no sample is.
+-- Copies a table of samples (length x ...) to output; mask is 1 where there is no sample.
 function Layout.VariableLength_FromSamples(samples, output, mask)
    local lengths = {}
    for i, sample in ipairs(samples) do
@@ -68,7 +69,7 @@ function Layout.VariableLength_FromSamples(samples, output, mask)
    return rows, row_lengths
 end
 
--- The samples, as views of input.
+-- The samples as views of input.
 function Layout.VariableLength_ToSamples(rows, row_lengths, input)
    local samples = {}
    each(rows, row_lengths, function(sample, row, first, length)
@@ -93,7 +94,7 @@ function Layout.VariableLength_ToFinal(rows, row_lengths, input, output)
    end)
 end
 
--- The reverse: zero but for the last steps.
+-- The inverse: zero except for the last steps.
 function Layout.VariableLength_FromFinal(rows, row_lengths, input, output)
    local longest = 0
    for _, lengths in ipairs(row_lengths) do

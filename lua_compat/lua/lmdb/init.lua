@@ -1,6 +1,6 @@
--- The package lmdb (lmdb.torch): values, by torch.serialize, in the databases of LMDB, by Python's lmdb. The fields
--- mdb_env, mdb_txn, mdb_dbi and mdb_cursor hold numbers where the original has pointers, so that scripts can pass them
--- to lmdb.errcheck.
+-- The package lmdb (lmdb.torch): values, serialized by torch.serialize, in LMDB databases, by Python's lmdb. The fields
+-- mdb_env, mdb_txn, mdb_dbi and mdb_cursor contain numbers instead of pointers, which scripts can pass to
+-- lmdb.errcheck.
 require 'torch'
 require 'xlua'
 local ffi = require 'ffi'
@@ -16,8 +16,8 @@ lmdb.C = {
    MDB_NOOVERWRITE = 0x10, MDB_NODUPDATA = 0x20, MDB_CURRENT = 0x40, MDB_APPEND = 0x20000,
 }
 
--- Ways to move a cursor, in the order of LMDB's numbers; false: those that only databases with several values of a key
--- have, which this package cannot make.
+-- The ways to move a cursor, by LMDB's numbers; false: those for databases with several values per key, which this
+-- package cannot create.
 local MOVES = { [0] = 'first', false, false, false, 'current', false, 'last', false, 'next', false, false, 'next',
    'prev', false,
    'prev', 'set_key', 'set_key', 'set_range' }
@@ -45,7 +45,7 @@ local function bytes_of(data, size)
    return bytes
 end
 
--- What torch.serialize wrote; other bytes, or all if ``binary``, as a ByteTensor.
+-- Deserializes what torch.serialize wrote; other bytes, or all if `binary`, become a ByteTensor.
 function lmdb.deserialize(data, size, binary)
    if not binary then
       local ok, value = pcall(torch.deserialize, ffi.string(data, size))
@@ -54,7 +54,7 @@ function lmdb.deserialize(data, size, binary)
    return bytes_of(data, size)
 end
 
--- The memory that a MDB_val points into lives as long as the value that holds the two.
+-- The memory that an MDB_val points to is kept as long as the MDB_val.
 local anchors = setmetatable({}, { __mode = 'k' })
 
 local function point(value, text)
@@ -63,7 +63,7 @@ local function point(value, text)
    value[0].mv_size, value[0].mv_data = #text, memory
 end
 
--- x as a MDB_val[1]: keys as text, other values serialized. Returns its text, too.
+-- x as an MDB_val[1]: keys as text, other values serialized. Also returns its text.
 function lmdb.MDB_val(value, x, is_key)
    value = value or ffi.new('MDB_val[1]')
    local text = is_key and tostring(x) or (lmdb.serialize(x))
@@ -80,7 +80,7 @@ end
 
 local function has(flags, flag) return bit.band(flags or 0, flag) ~= 0 end
 
--- LMDB's functions that the classes below call: each returns LMDB's code, and its text where that is not the code's.
+-- The LMDB functions that the classes below call. Each returns LMDB's code, and a text if it is not the code's.
 local calls = {}
 
 local function status(problem) return problem and C.MDB_BAD_TXN or C.MDB_SUCCESS, problem end
@@ -124,7 +124,7 @@ end
 
 function calls.mdb_cursor_del(cursor) return python.lmdb_delete(cursor) and C.MDB_SUCCESS or C.MDB_NOTFOUND end
 
--- Calls a function of LMDB's by its name; says what went wrong, if lmdb.verbose; returns LMDB's code.
+-- Calls an LMDB function by name. Prints an error if lmdb.verbose is set. Returns LMDB's code.
 function lmdb.errcheck(name, ...)
    local call = calls[name] or error(('lmdb.errcheck: th has no %s'):format(tostring(name)), 2)
    local code, problem = call(...)
@@ -190,7 +190,7 @@ end
 
 local Txn = torch.class('lmdb.txn')
 
--- read_only: it changes nothing; parent: the transaction that this one is a part of.
+-- read_only: without changes; parent: the enclosing transaction.
 function Txn:__init(environment, read_only, parent)
    self.environment, self.read_only = environment, read_only or false
    self.mdb_txn = opened('a transaction', python.lmdb_begin(environment.mdb_env[0], not read_only,
@@ -215,7 +215,7 @@ function Txn:abort()
    end
 end
 
--- A reading transaction that was reset sees, when it is renewed, what has been written since.
+-- After reset and renew, a reading transaction sees what has been written since.
 function Txn:reset() lmdb.errcheck('mdb_txn_abort', self.mdb_txn[0]) end
 
 function Txn:renew()
@@ -255,7 +255,7 @@ local function look(self, how)
       ~= C.MDB_NOTFOUND
 end
 
--- The key and the value where the cursor is, or is after moving; nil: nowhere.
+-- The key and value at the cursor, or after moving it; nil if there are none.
 function Cursor:get(how, binary)
    if not look(self, how) then return nil end
    return lmdb.from_MDB_val(self.mdb_key, true), lmdb.from_MDB_val(self.mdb_data, false, binary or false)
@@ -266,7 +266,7 @@ function Cursor:getData(how, binary)
    return lmdb.from_MDB_val(self.mdb_data, false, binary or false)
 end
 
--- Moves to a key; returns whether it is there.
+-- Moves to a key. Returns whether it exists.
 function Cursor:set(key)
    self.mdb_key = lmdb.MDB_val(self.mdb_key, key, true)
    return lmdb.errcheck('mdb_cursor_get', self.mdb_cursor[0], self.mdb_key, nil, C.MDB_SET) ~= C.MDB_NOTFOUND

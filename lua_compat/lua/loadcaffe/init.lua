@@ -1,6 +1,6 @@
--- The package loadcaffe: networks of Caffe as nn.Sequential. lua_compat/kernels/packages/caffe.py reads the files; this
--- makes the modules, with loadcaffe's choices: what it does not know is left out with a warning, an old file's soft
--- maximum becomes a layer, and a new file's ends the net.
+-- The package loadcaffe: Caffe networks as nn.Sequential. lua_compat/kernels/packages/caffe.py reads the files; this
+-- makes the modules, with loadcaffe's choices: unknown layers are skipped with a warning, and a softmax is kept as a
+-- layer for old files, but ends the net for new ones.
 require 'nn'
 local cjson = require 'cjson'
 local kernel = require('torch.core.kernels').of_tensors
@@ -14,7 +14,7 @@ local BACKENDS = {
    cudnn = { layers = 'cudnn', on_gpu = true },
 }
 
--- What loadcaffe has written into its text of a net, and read back from there.
+-- Rounds as loadcaffe does, which writes numbers into the text of a net and reads them back.
 local function rounded(format, number) return tonumber(format:format(number)) end
 
 local make = {}
@@ -59,14 +59,14 @@ local function warn(layer, old)
    print(("warning: module '%s [type %s]' not found"):format(layer.name, tostring(layer.type)))
 end
 
--- Four sizes, as Caffe counts them: of a matrix the last two.
+-- Four sizes, as Caffe counts them; a matrix has the last two.
 local function shown_sizes(layer)
    local shape = layer.shown
    if layer.kind == 'Convolution' then return shape[1], shape[2], shape[4], shape[3] end
    return 1, 1, layer.inputs, layer.outputs
 end
 
--- prototxt_name, binary_name: the files; backend: 'nn' (the default), 'nn-cpu' or 'cudnn'.
+-- prototxt_name, binary_name: the files; backend: 'nn' (default), 'nn-cpu' or 'cudnn'.
 function loadcaffe.load(prototxt_name, binary_name, backend)
    local chosen = BACKENDS[backend or 'nn']
    if not chosen then

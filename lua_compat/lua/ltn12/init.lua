@@ -1,4 +1,5 @@
--- The package ltn12 (of LuaSocket): sources give pieces of text until nil, sinks take them, filters change them.
+-- The package ltn12 (of LuaSocket): sources return pieces of text until nil, sinks consume them, filters transform
+-- them.
 local ltn12 = { source = {}, sink = {}, filter = {}, pump = {}, BLOCKSIZE = 2048 }
 local source, sink, filter, pump = ltn12.source, ltn12.sink, ltn12.filter, ltn12.pump
 
@@ -45,7 +46,7 @@ function source.cat(...)
    end
 end
 
--- A filter gets nil at the end, and may then give what it has kept.
+-- At the end a filter receives nil, and may then return what it has kept.
 function source.chain(from, ...)
    local change, ended = filter.chain(...), false
    return function()

@@ -1,5 +1,5 @@
--- lua-utf8: strings as characters of UTF-8, as luautf8 0.1 has them: Lua 5.3's utf8, and Lua's string functions by
--- characters instead of bytes.
+-- lua-utf8: strings as UTF-8 characters, as in luautf8 0.1: Lua 5.3's utf8, and Lua's string functions by characters
+-- instead of bytes.
 local text, properties, search = require 'lua-utf8.text', require 'lua-utf8.properties', require 'lua-utf8.search'
 local decode, characters = text.decode, text.characters
 local from_start, goes_on = text.from_start, text.goes_on
@@ -21,7 +21,7 @@ function utf8.char(...)
    return concat(pieces)
 end
 
--- How many characters begin from byte first to byte last; nil and the position of a byte that begins none.
+-- The number of characters that start from byte first to byte last; nil and the position of an invalid byte.
 function utf8.len(bytes, first, last)
    local place, stop = from_start(first or 1, #bytes), from_start(last or -1, #bytes)
    local count = 0
@@ -33,7 +33,7 @@ function utf8.len(bytes, first, last)
    return count
 end
 
--- The code points that begin from byte first to byte last.
+-- The code points of the characters that start from byte first to byte last.
 function utf8.codepoint(bytes, first, last)
    local place = from_start(first or 1, #bytes)
    local stop = from_start(last or place, #bytes)
@@ -58,7 +58,7 @@ end
 
 function utf8.codes(bytes) return next_code, bytes, 0 end
 
--- Where the character begins that is so many characters after the one of a byte (negative: before it).
+-- The start of the character that is `steps` characters after the one at a byte (negative: before it).
 local function moved(bytes, place, steps)
    local step = steps < 0 and -1 or 1
    if steps == 0 then
@@ -72,7 +72,7 @@ local function moved(bytes, place, steps)
    return place
 end
 
--- Where the n-th character from a byte on begins: n 0: the one that byte belongs to, negative: before it.
+-- The start of the n-th character from a byte on. n = 0: the character that contains the byte; negative: before it.
 function utf8.offset(bytes, n, start)
    local place = from_start(start or (n >= 0 and 1 or #bytes + 1), #bytes)
    if place < 1 or place > #bytes + 1 then error('position out of range', 2) end
@@ -80,8 +80,8 @@ function utf8.offset(bytes, n, start)
    return moved(bytes, place, n > 0 and n - 1 or n)
 end
 
--- The position and code point of the character that is so many characters (by default one) after that of a position;
--- without a position, of the first: for place, code in utf8.next, text. Nothing after the last.
+-- The position and code point of the character `steps` (default 1) after the one at a position; without a position, of
+-- the first: for place, code in utf8.next, text. Nothing after the last.
 function utf8.next(bytes, place, steps)
    steps = steps or (place and 1 or 0)
    place = from_start(place or 1, #bytes)
@@ -90,7 +90,7 @@ function utf8.next(bytes, place, steps)
    return found, decode(bytes, found) or 0
 end
 
--- Characters first to last, both from 1 or from the end.
+-- Characters first to last, counted from 1 or (negative) from the end.
 local function range(count, first, last)
    first, last = from_start(first, count), from_start(last, count)
    return first < 1 and 1 or first, last > count and count or last
@@ -107,7 +107,7 @@ function utf8.byte(bytes, first, last)
    if part ~= '' then return utf8.codepoint(part, 1, #part) end
 end
 
--- By default a mark stays after the character it joins (an accent, say); lax: single characters.
+-- By default a combining mark (such as an accent) stays after its character; lax: single characters.
 function utf8.reverse(bytes, lax)
    local all, reversed = characters(bytes), {}
    local last = #all
@@ -122,7 +122,7 @@ function utf8.reverse(bytes, lax)
    return concat(reversed)
 end
 
--- The text with another before a character, at its end without one.
+-- Inserts another text before a character; at the end by default.
 function utf8.insert(bytes, place, other)
    if type(place) ~= 'number' then return bytes .. place end
    local all = characters(bytes)
@@ -131,7 +131,7 @@ function utf8.insert(bytes, place, other)
    return concat(all, '', 1, before - 1) .. other .. concat(all, '', before)
 end
 
--- The text without the characters first to last, both by default the last one.
+-- Removes the characters first to last, by default the last one.
 function utf8.remove(bytes, first, last)
    local all = characters(bytes)
    first, last = range(#all, first or -1, last or -1)
@@ -139,7 +139,7 @@ function utf8.remove(bytes, first, last)
    return concat(all, '', 1, first - 1) .. concat(all, '', last + 1)
 end
 
--- The position and code point of a character: the number-th of the text (charpos(bytes, number); negative: from its
+-- The position and code point of a character: the number-th of the text (charpos(bytes, number); negative: from the
 -- end), or the number-th after the one at a position (charpos(bytes, place, number)).
 function utf8.charpos(bytes, place, number)
    if number then return utf8.next(bytes, place or 1, number) end
@@ -170,13 +170,13 @@ function utf8.ncasecmp(one, other)
    return 0
 end
 
--- The columns of a character on a terminal; ``wide``: those of which one may think either way take two.
+-- The width of a character on a terminal; wide: ambiguous characters take two columns.
 local function columns(code, wide, default)
    local width = properties_of(code).width or (wide and 2 or 1)
    return width == 0 and default or width
 end
 
--- The columns of a text, or of a code point; default: of characters that take none.
+-- The width of a text, or of a code point; default: the width of characters that have none.
 function utf8.width(value, wide, default)
    if type(value) == 'number' then return columns(value, wide, default or 0) end
    if type(value) ~= 'string' then error('number/string expected, got ' .. type(value), 2) end
@@ -187,8 +187,8 @@ function utf8.width(value, wide, default)
    return sum
 end
 
--- The number of the character that covers a column, which of its columns that is, and how many it has; only the number
--- after the last character where the text is shorter.
+-- The number of the character at a column, which of its columns that is, and its width; only the number after the last
+-- character if the text is shorter.
 function utf8.widthindex(bytes, column, wide, default)
    local codes, _, count = text.codes(bytes)
    if not codes then error(INVALID, 2) end
@@ -200,7 +200,7 @@ function utf8.widthindex(bytes, column, wide, default)
    return count + 1
 end
 
--- The digits of an escape from a position on, in brackets or not: their number and the position after them.
+-- The digits of an escape from a position on, in braces or not: their number and the position after them.
 local function escaped_number(bytes, place, base)
    local in_brackets = sub(bytes, place, place) == '{'
    local digits, behind = bytes:match(base == 16 and '^(%x*)()' or '^(%d*)()', in_brackets and place + 1 or place)
@@ -212,8 +212,8 @@ local function escaped_number(bytes, place, base)
    return tonumber(digits, base) or 0, behind
 end
 
--- %123, %{123}, %u123, %u{123}: the character of a decimal number; %x1F, %x{1F}: of a hexadecimal one; % and anything
--- else: that itself.
+-- %123, %{123}, %u123, %u{123}: the character with a decimal code; %x1F, %x{1F}: with a hexadecimal one; % and anything
+-- else: the character itself.
 function utf8.escape(bytes)
    local pieces, place = {}, 1
    while true do

@@ -1,6 +1,6 @@
--- Lua's patterns over code points. A pattern becomes a chain of functions, made from its end to its start: each takes a
--- match in progress and the number of a character, and returns the number after the whole match, or nil. What is wrong
--- with a pattern is an error only once a match comes to it, as with Lua's own.
+-- Lua's patterns over code points. A pattern becomes a chain of functions, built from its end to its start. Each takes
+-- the current match and a character number, and returns the number after the whole match, or nil. As in Lua, an error
+-- in a pattern is raised only when matching reaches it.
 local text = require 'lua-utf8.text'
 local properties_of = require('lua-utf8.properties').of
 local byte, lower = string.byte, string.lower
@@ -8,7 +8,7 @@ local byte, lower = string.byte, string.lower
 local MOST_CAPTURES = 32
 local patterns = {}
 
-local UNFINISHED = false -- what stands for the end of a capture that has none yet
+local UNFINISHED = false -- the end of a capture that is still open
 
 local function code_of(character) return byte(character) end
 local ESCAPE, ANY, OPEN, CLOSE, SET, SET_END = code_of '%', code_of '.', code_of '(', code_of ')', code_of '[',
@@ -18,7 +18,7 @@ local BALANCE, FRONTIER, ZERO, NINE = code_of 'b', code_of 'f', code_of '0', cod
 local CLASSES = {}
 for letter in ('acdglpstuwx'):gmatch('.') do CLASSES[letter] = true end
 
--- Whether characters are in a class (%a; %A: not in it), or are the character after the %.
+-- A test for a class of characters (%a; %A: its complement), or for the character after the %.
 local function class_test(code)
    local character = code < 0x80 and string.char(code) or ''
    local letter = lower(character)
@@ -35,7 +35,7 @@ local function raise(message)
    end
 end
 
--- The test of a set whose [ is at ``at`` and the position after its ]; nil if it does not end.
+-- The test of a set whose [ is at `at`, and the position after its ]; nil if it does not end.
 local function set_test(pattern, at)
    local place, wanted = at + 1, true
    if pattern[place] == NOT then place, wanted = place + 1, false end
@@ -65,7 +65,7 @@ local function set_test(pattern, at)
    end, place + 1
 end
 
--- Links of the chain: each takes what follows it.
+-- Links of the chain: each takes its successor.
 local links = {}
 
 function links.one(follows, test)
@@ -168,8 +168,8 @@ end
 local SUFFIXES = { [MAYBE] = { links.maybe }, [STAR] = { links.most, 0 }, [PLUS] = { links.most, 1 },
    [TO] = { links.fewest } }
 
--- The links of a pattern as a list of { link, arguments... }, the number of its captures, and what is wrong with it
--- where the list ends.
+-- The links of a pattern as a list of { link, arguments... }, the number of its captures, and the error at the end of
+-- the list, if any.
 local function parsed(pattern, place)
    local list, captures, open = {}, 0, {}
    local closed = {}
@@ -243,9 +243,8 @@ end
 local function accept(_, i) return i end
 
 
--- The chain of a pattern, how many captures it has, whether it holds at the start only (``anchors``: whether ^ means
--- that), and whether a capture does not end, which is an error where its captures are wanted; nil if it is not
--- UTF-8.
+-- The chain of a pattern, the number of its captures, whether it is anchored (anchors: whether ^ means that), and
+-- whether a capture is unfinished, which is an error if captures are wanted; nil if it is not UTF-8.
 function patterns.compile(bytes, anchors)
    local pattern = text.codes(bytes)
    if not pattern then return nil end
@@ -256,25 +255,25 @@ function patterns.compile(bytes, anchors)
    return chain, captures, anchored, unfinished
 end
 
--- A match in progress over a string; nil if it is not UTF-8.
+-- A new match over a string; nil if it is not UTF-8.
 function patterns.over(bytes)
    local codes, places, count = text.codes(bytes)
    return codes and { bytes = bytes, codes = codes, places = places, count = count, first = {}, last = {} }
 end
 
--- The characters first to last of a match's string.
+-- Characters first to last of the string.
 function patterns.part(match, first, last)
    return match.bytes:sub(match.places[first], match.places[last + 1] - 1)
 end
 
--- A capture: a string, or the number of a character.
+-- A capture: a string, or a character number.
 function patterns.capture(match, number)
    local first, last = match.first[number], match.last[number]
    if last == nil then return first end
    return patterns.part(match, first, last)
 end
 
--- All captures from a number on.
+-- All captures, starting with a number.
 function patterns.captures(match, count, number)
    number = number or 1
    if number > count then return end

@@ -1,5 +1,5 @@
--- What Unicode says of a character: Python's tables, asked for a block of characters when one of it is first needed
--- (lua_compat/kernels/packages/characters.py).
+-- Unicode properties of characters, from Python's tables. They are requested for a block of characters when one of it
+-- is first needed (lua_compat/kernels/packages/characters.py).
 local characters = require('th.python').functions.characters
 
 local BLOCK = 128
@@ -22,8 +22,8 @@ local function load_block(first)
    return block
 end
 
--- A table: classes (letters of Lua's patterns, and t for what joins the character before; each true), width (nil: one
--- or two columns, as one likes), and lower, upper, title and fold, code points.
+-- A table: classes (letters of Lua's patterns, and t for combining characters; each true), width (nil: ambiguous), and
+-- the code points lower, upper, title and fold.
 function properties.of(code)
    local place = code % BLOCK
    return (blocks[code - place] or load_block(code - place))[place]

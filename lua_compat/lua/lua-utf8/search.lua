@@ -1,4 +1,4 @@
--- find, match, gmatch and gsub of lua-utf8: places are numbers of characters.
+-- find, match, gmatch and gsub of lua-utf8: positions are character numbers.
 local text, patterns = require 'lua-utf8.text', require 'lua-utf8.patterns'
 local type, error, find_bytes, sub, concat = type, error, string.find, string.sub, table.concat
 
@@ -6,7 +6,7 @@ local search = {}
 
 local INVALID, UNFINISHED = 'invalid UTF-8 code', 'unfinished capture'
 
--- A string or number as a string, as Lua's own functions take them; an error of the function that called names it.
+-- Converts a string or number to a string, as Lua's functions do; an error names the function that was called.
 local function string_argument(value, number, name)
    local kind = type(value)
    if kind == 'string' then return value end
@@ -15,14 +15,14 @@ local function string_argument(value, number, name)
       value == nil and 'no value' or kind), 3)
 end
 
--- The first character of a search: start counts from the end if it is negative; nil after the end.
+-- The first character of a search; a negative start counts from the end. nil after the end.
 local function first_of(start, count)
    start = text.from_start(start or 1, count)
    if start > count + 1 then return nil end
    return start < 1 and 1 or start
 end
 
--- Where the chain first holds, from a character on: the match's first character and the one after it.
+-- Where the chain first matches, from a character on: the first character of the match and the one after it.
 local function hold(match, chain, first, anchored)
    for i = first, anchored and first or match.count + 1 do
       local behind = chain(match, i)
@@ -31,7 +31,7 @@ local function hold(match, chain, first, anchored)
    end
 end
 
--- A string that is not searched as a pattern; counts characters by their first bytes.
+-- Finds a plain string; characters are counted by their first bytes.
 local function find_plain(bytes, part, start)
    local all = text.characters(bytes)
    local first = first_of(start, #all)
@@ -42,7 +42,7 @@ local function find_plain(bytes, part, start)
    return number, number + #text.characters(part) - 1
 end
 
--- Where the pattern holds from a position on: the match, the number of captures, the first position and the one after
+-- Where the pattern matches from a position on: the match, the number of captures, the first position and the one after
 -- it; nil if it does not.
 local function found(bytes, pattern, start)
    local match = patterns.over(bytes)
@@ -66,7 +66,7 @@ function search.find(bytes, pattern, start, plain)
    return first, behind - 1, patterns.captures(match, captures)
 end
 
--- What match and gmatch give: the captures, or all that was found where there are none.
+-- The results of match and gmatch: the captures, or the whole match if there are none.
 local function found_values(match, captures, first, behind)
    if captures == 0 then return patterns.part(match, first, behind - 1) end
    return patterns.captures(match, captures)
@@ -95,7 +95,7 @@ function search.gmatch(bytes, pattern)
    end
 end
 
--- The parts of a replacement: strings, and numbers of captures (0: all that was found); or nil and what is wrong.
+-- The parts of a replacement: strings, and numbers of captures (0: the whole match); or nil and the error.
 local function replacement_parts(replacement, captures)
    local parts, place = {}, 1
    while true do
@@ -119,7 +119,7 @@ local function replacement_parts(replacement, captures)
    return parts
 end
 
--- A function that gives the replacement of a match, nil for none; or nil and what is wrong.
+-- A function that returns the replacement of a match, or nil for none; or nil and the error.
 local function replacer(replacement, captures)
    local kind = type(replacement)
    if kind == 'function' then

@@ -1,11 +1,11 @@
--- Strings as characters of UTF-8.
+-- Strings as UTF-8 characters.
 local byte, char, sub, concat, floor = string.byte, string.char, string.sub, table.concat, math.floor
 
 local text = {}
 
 local LARGEST = 0x10FFFF
 
--- The code point that begins at a position and the position after it; nil if none does.
+-- The code point at a position and the position after it; nil if none starts there.
 function text.decode(bytes, place)
    local first = byte(bytes, place)
    if not first then return nil end
@@ -24,7 +24,7 @@ function text.decode(bytes, place)
 end
 local decode = text.decode
 
--- The bytes of a code point; nil if there is no such one.
+-- The bytes of a code point; nil if it does not exist.
 function text.encode(code)
    if code < 0 or code > LARGEST then return nil end
    if code < 0x80 then return char(code) end
@@ -38,7 +38,7 @@ function text.encode(code)
    return char((limit == 0x20 and 0xC0 or limit == 0x10 and 0xE0 or 0xF0) + code) .. tail
 end
 
--- The code points of a string and the position of the first byte of each, with one more for the end; nil if it is not
+-- The code points of a string and the byte position of each, with an additional one for the end; nil if it is not
 -- UTF-8.
 function text.codes(bytes)
    local codes, places, count, place = {}, {}, 0, 1
@@ -53,7 +53,7 @@ function text.codes(bytes)
    return codes, places, count
 end
 
--- The characters of a string, each a string; a byte that begins none counts as one.
+-- The characters of a string, each a string; an invalid byte counts as one.
 function text.characters(bytes)
    local found, place = {}, 1
    while place <= #bytes do
@@ -64,7 +64,7 @@ function text.characters(bytes)
    return found
 end
 
--- A position from the end as one from the start.
+-- Converts a position from the end to one from the start.
 function text.from_start(place, length) return place >= 0 and place or length + place + 1 end
 
 -- Whether a byte continues a character.
@@ -73,7 +73,7 @@ function text.goes_on(bytes, place)
    return code and code >= 0x80 and code <= 0xBF
 end
 
--- A string with each code point replaced by what a function gives for it; nil if it is not UTF-8.
+-- A string with each code point replaced by the result of a function; nil if it is not UTF-8.
 function text.mapped(bytes, change)
    local codes, _, count = text.codes(bytes)
    if not codes then return nil end

@@ -1,4 +1,4 @@
--- The package matio: MATLAB's files, by scipy. Structures and cell arrays become tables; text becomes CharTensors, or,
+-- The package matio: MATLAB files, by SciPy. Structures and cell arrays become tables; text becomes CharTensors or,
 -- with matio.use_lua_strings, strings.
 require 'torch'
 local python = require('th.python').functions

@@ -1,4 +1,4 @@
--- The package md5: the MD5 of a string, as bytes (sum) or in hexadecimal (sumhexa).
+-- The package md5: the MD5 digest of a string, as bytes (sum) or in hexadecimal (sumhexa).
 local python = require('th.python').functions
 
 local md5 = {}

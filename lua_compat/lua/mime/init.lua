@@ -1,5 +1,5 @@
--- The package mime (of LuaSocket): base64, and lines of a length. With a second argument the functions are low-level
--- filters: they give what can be converted by now, and what is left.
+-- The package mime (of LuaSocket): base64, and line wrapping. With a second argument, its functions are low-level
+-- filters: they return what can be converted so far, and the rest.
 local base64 = require 'base64'
 local ltn12 = require 'ltn12'
 local mime = {}
@@ -20,7 +20,7 @@ mime.b64, mime.unb64 = in_groups(base64.encode, 3), in_groups(base64.decode, 4, 
 
 local LINE = 76
 
--- Lines of at most so many characters.
+-- Wraps lines at a length.
 function mime.wrap(_, length)
    length = length or LINE
    local line = ''

@@ -1,13 +1,13 @@
--- The package mnist: the four files of MNIST, which the user has, as bytes. They are looked for in the folder of
--- MNIST_FOLDER, in data/ and mnist/ of the working folder, and there.
+-- The package mnist: the user's four MNIST files, as bytes. They are looked for in the folder MNIST_FOLDER, in data/
+-- and mnist/ of the working folder, and in the working folder.
 local datasets = require 'th.datasets'
 
 local mnist = {}
 
 local PLACES = { os.getenv('MNIST_FOLDER') or 'data', 'data', 'mnist', 'data/mnist', '.' }
 
--- A tensor in the format of the files: 8 for bytes and the number of dimensions in the last two bytes of a word, the
--- sizes, the elements.
+-- Reads a tensor in MNIST's format: a 4-byte word whose last two bytes are 8 (for bytes) and the number of dimensions,
+-- then the sizes, then the elements.
 local function read(name)
    local path = datasets.find('mnist', name, PLACES, 'it (unpacked)')
    local file = torch.DiskFile(path):bigEndianEncoding():binary()

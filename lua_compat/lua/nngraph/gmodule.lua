@@ -1,6 +1,6 @@
--- nn.gModule(inputs, outputs): the network between two lists of nodes.
--- fg is the graph in the direction of the forward pass, bg the reverse; forwardnodes and backwardnodes are
--- their nodes sorted so that each comes after what it needs. The nodes of fg and bg share their data.
+-- nn.gModule(inputs, outputs): the network between two lists of nodes. fg is the graph in forward direction, bg its
+-- reverse; forwardnodes and backwardnodes are their nodes, sorted by dependency. The nodes of fg and bg share their
+-- data.
 local not_a_node = require('nngraph.node').not_a_node
 local nesting = require 'nngraph.nesting'
 local running = require 'nngraph.running'
@@ -15,7 +15,7 @@ local function check_nodes(list, what)
    end
 end
 
--- The node that feeds the inputs.
+-- Creates the node that feeds the inputs.
 local function join_inputs(inputs)
    local innode = nngraph.Node{ input = {} }
    if #inputs == 1 then
@@ -28,7 +28,7 @@ local function join_inputs(inputs)
    return innode
 end
 
--- The input's node among the roots of the forward graph; the others must be parameters.
+-- The input node among the roots of the forward graph; all other roots must be parameters.
 local function find_input(roots, innode)
    local found
    for _, root in ipairs(roots) do
@@ -112,7 +112,7 @@ function gModule:map(other, f)
    end
 end
 
--- Tensors, also in nested lists, as another type.
+-- Converts tensors, also in nested lists, to another type.
 local function converted(value, name)
    if torch.isTensor(value) then return value:type(name) end
    if torch.type(value) == 'table' then
@@ -125,7 +125,7 @@ local function convert_fields(object, name)
    for key, value in pairs(object) do object[key] = converted(value, name) end
 end
 
--- What modules share, one storage of all parameters above all, they share afterwards.
+-- Keeps the sharing between modules, above all one storage for all parameters.
 function gModule:type(name, cache)
    if not name then return self._type end
    cache = cache or {}
@@ -149,15 +149,15 @@ local function empty(list)
    for i = #(list or {}), 1, -1 do list[i] = nil end
 end
 
--- The argument of a module: its only input, or the list of inputs; nodes of parameters have none.
+-- A module's argument: its only input, or the list of inputs; parameter nodes have none.
 local function input_of(data)
    local input = data.input or {}
    if #input == 1 then return input[1] end
    return input
 end
 
--- Calls evaluate(node, value) for all nodes; nngraph.setDebug knows which one is running. (New functions for each
--- call would end LuaJIT's traces.)
+-- Calls evaluate(node, value) for all nodes; nngraph.setDebug knows which one is running. (Creating functions for each
+-- call would abort LuaJIT's traces.)
 local function run(self, nodes, evaluate, value)
    for _, node in ipairs(nodes) do
       running.node_of[self] = node
@@ -196,7 +196,7 @@ end
 
 -- Runs the graph forward; f is the name of the modules' method, or a function f(module, input).
 function gModule:runForwardFunction(f, input)
-   local n = self.nInputs or #self.innode.children -- early files do not have nInputs
+   local n = self.nInputs or #self.innode.children -- nInputs is missing in early files
    if n <= 1 then
       input = { input }
    elseif type(input) ~= 'table' then
@@ -217,13 +217,13 @@ end
 
 function gModule:updateOutput(input) return self:runForwardFunction('updateOutput', input) end
 
--- One zero, expanded: a gradient that need not be added.
+-- Whether a gradient is one zero, expanded, which need not be added.
 local function is_expanded_zero(value)
    local storage = torch.isTensor(value) and value:storage()
    return storage and storage:size() == 1 and storage[1] == 0
 end
 
--- The sum of the gradients that have arrived at a node.
+-- The sum of the gradients that a node has received.
 local function total_gradient(data)
    local gradients = data.gradOutput
    assert(is_plain_table(gradients), 'expecting gradients to sum')
@@ -287,7 +287,7 @@ end
 local function accumulate_of(node, scale)
    local data = node.data
    if not data.module then return end
-   -- updateGradInput has summed them
+   -- summed by updateGradInput
    local gradient = #data.gradOutput > 1 and data.gradOutputBuffer or total_gradient(data)
    data.module:accGradParameters(input_of(data), gradient, scale)
 end

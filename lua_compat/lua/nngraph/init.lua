@@ -14,7 +14,7 @@ local not_a_node = require('nngraph.node').not_a_node
 
 local Module = torch.getmetatable('nn.Module')
 
--- A node that applies this module to the outputs of one node or a list of them.
+-- Returns a node that applies this module to the outputs of one node, or of a list of nodes.
 function Module:__call__(...)
    local n = select('#', ...)
    local input = ...

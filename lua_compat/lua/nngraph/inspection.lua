@@ -1,10 +1,10 @@
--- Looking into graphs: names from local variables, drawings, and a drawing of the graph in which an error happened.
+-- Inspection of graphs: names from local variables, drawings, and a drawing of the graph in which an error occurred.
 local running = require 'nngraph.running'
 local paths = require 'paths'
-local getlocal = debug.getlocal -- the sandbox takes it from scripts
+local getlocal = debug.getlocal -- the sandbox removes it for scripts
 local write_drawing = require('graph.graphviz').write_drawing
 
--- Names nodes after the local variables of the function at this level (1: the caller) that hold them.
+-- Names nodes after the local variables that contain them in the function at this level (1: the caller).
 function nngraph.annotateNodes(level)
    level = (level or 1) + 1
    for index = 1, math.huge do
@@ -57,19 +57,19 @@ local function watched(method)
    end
 end
 
--- When on, an error in a gModule leaves a drawing, name.svg (name.dot without graphviz), with the node in red.
+-- When enabled, an error in a gModule writes a drawing, name.svg (name.dot without Graphviz), with the node in red.
 function nngraph.setDebug(enable)
    for name, method in pairs(plain) do nn.gModule[name] = enable and watched(method) or method end
 end
 
--- Drawings that leave out nodes without a module, and Identity.
+-- Simplified drawings, without Identity and nodes without a module.
 
 local function is_shown(node)
    local module = node.data and node.data.module
    return module and torch.typename(module) ~= 'nn.Identity'
 end
 
--- The nearest shown nodes below a node.
+-- The nearest nodes below a node that are shown.
 local function shown_below(node, found)
    for _, child in ipairs(node.children) do
       if is_shown(child) then

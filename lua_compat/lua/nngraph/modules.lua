@@ -1,10 +1,10 @@
--- Modules that graphs need: an element as a table, a table's element, a criterion as a module; nngraph.nest.
+-- Modules that graphs need (JustElement, JustTable, ModuleFromCriterion), and nngraph.nest.
 
 local JustElement = torch.class('nngraph.JustElement', 'nn.Module')
 
 function JustElement:__init() self.gradInput = {} end
 
--- The element of a table of one.
+-- The only element of a table.
 function JustElement:updateOutput(input)
    assert(#input == 1, 'expecting one element')
    self.output = input[1]
@@ -31,7 +31,7 @@ function JustTable:updateGradInput(_, gradOutput)
    return self.gradInput
 end
 
--- A criterion of {prediction, target}; the target gets a gradient of zeros.
+-- A criterion as a module of {prediction, target}; the gradient of the target is zero.
 local ModuleFromCriterion = torch.class('nn.ModuleFromCriterion', 'nn.Module')
 
 function ModuleFromCriterion:__init(criterion)

@@ -1,4 +1,4 @@
--- Tensors, or nested tables of tensors, as one value.
+-- Operations on tensors, or nested tables of tensors.
 local nesting = {}
 
 function nesting.cloneNested(value)

@@ -1,13 +1,13 @@
--- Nodes of a network's graph. Children are inputs: the graph is built from the outputs back. In node.data:
--- module (or selectindex, for one output of a split); mapindex: the inputs' data, in order, and data -> place;
--- reverseMap: the nodes that use this one; annotations; while it runs input, gradOutput.
+-- Nodes of a network's graph. Children are inputs: the graph is built from the outputs backwards. node.data has module
+-- (or selectindex, for one output of a split); mapindex: the inputs' data, in order, and data -> position; reverseMap:
+-- the nodes that use this one; annotations; and, while it runs, input and gradOutput.
 local Node, parent = torch.class('nngraph.Node', 'graph.Node')
 
-local getinfo = debug.getinfo -- the sandbox takes it from scripts
+local getinfo = debug.getinfo -- the sandbox removes it for scripts
 local here = getinfo(1, 'S').source
 local packages = here:sub(1, #here - #'nngraph/node.lua')
 
--- The position in the script that asked for a node: the first function on the stack outside the Lua packages.
+-- The position in the script that created a node: the first function on the stack outside the Lua packages.
 local function place_of_caller()
    for level = 3, math.huge do
       local info = getinfo(level, 'Sl')
@@ -40,7 +40,7 @@ function Node:add(child, in_order)
    child.data.reverseMap[self] = true
 end
 
--- One node for each of the n elements of this node's output, a table.
+-- Returns one node for each of the n elements of this node's output, a table.
 function Node:split(n)
    if n == 1 then return nngraph.JustElement()(self) end
    local label = tostring(self.data.annotations._debugLabel)
@@ -61,7 +61,7 @@ function Node:annotate(annotations)
    return self
 end
 
--- How graph's todot shows a node.
+-- How a node appears in graph's todot.
 
 function Node:graphNodeName()
    local name = self.data.annotations.name
@@ -75,7 +75,7 @@ function Node:graphNodeAttributes()
    return annotations.graphAttributes
 end
 
--- What is wrong with a tensor's elements.
+-- Describes elements of a tensor that are not finite.
 local function not_finite(tensor)
    if tensor:nElement() == 0 then return '' end
    if tensor:ne(tensor):sum() > 0 then return 'NaN' end
@@ -112,7 +112,7 @@ function Node:label()
    return (description and 'desc = ' .. description .. '\\n' or '') .. table.concat(lines, '\\l')
 end
 
--- The error for a list[i] that is not a node.
+-- The error text for a list[i] that is not a node.
 local function not_a_node(value, list, i)
    local place = ('%s[%d]'):format(list, i)
    if value == nil then return place .. ' is nil (typo / bad index?)' end

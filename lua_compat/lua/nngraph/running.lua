@@ -1,2 +1,2 @@
--- The node that each gModule is evaluating.
+-- The node that each gModule is currently evaluating.
 return { node_of = setmetatable({}, { __mode = 'k' }) }

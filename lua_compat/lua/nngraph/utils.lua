@@ -1,4 +1,4 @@
--- What scripts take from nngraph.utils.
+-- The functions that scripts use from nngraph.utils.
 require 'nngraph'
 local not_a_node = require('nngraph.node').not_a_node
 

@@ -1,8 +1,8 @@
--- Criterions: of several inputs, of distributions, of trees, and of sequences without alignment (CTC).
+-- Criterions for several inputs, for distributions, for trees, and for unaligned sequences (CTC).
 local kernel = require('torch.core.kernels').of_tensors
 local Criterion = torch.getmetatable('nn.Criterion')
 
--- A weighted sum of criterions, one for each input; targets in a table, or one for all.
+-- A weighted sum of criterions, one for each input; targets are a table, or one for all.
 local Super = torch.class('nn.SuperCriterion', 'nn.Criterion')
 function Super:__init()
    Criterion.__init(self)
@@ -31,7 +31,7 @@ function Super:updateGradInput(input, target)
    return self.gradInput
 end
 
--- -sum(p log q) of a target p and an input q; options say how both are to be understood.
+-- -sum(p log q) for a target p and an input q; options say how both are given.
 local DistNLL = torch.class('nn.DistNLLCriterion', 'nn.Criterion')
 function DistNLL:__init(opts)
    Criterion.__init(self)
@@ -42,7 +42,7 @@ function DistNLL:__init(opts)
    self.targetIsProbability = opts.targetIsProbability ~= false
    self.targetSoftMax, self.inputLogSoftMax, self.inputLog = nn.SoftMax(), nn.LogSoftMax(), nn.Log()
 end
--- The module that makes logarithms of probabilities of the input, if it needs one.
+-- The module that converts the input to log-probabilities, if necessary.
 local function to_logarithms(self)
    if self.inputIsLogProbability then return end
    return self.inputIsProbability and self.inputLog or self.inputLogSoftMax
@@ -62,7 +62,7 @@ function DistNLL:updateGradInput()
    return self.gradInput
 end
 
--- The mean of what nn.SoftMaxTree gives, negative.
+-- The negative mean of nn.SoftMaxTree's output.
 local TreeNLL = torch.class('nn.TreeNLLCriterion', 'nn.Criterion')
 function TreeNLL:__init()
    Criterion.__init(self)
@@ -73,9 +73,9 @@ function TreeNLL:updateGradInput(input)
    return self.gradInput
 end
 
--- Connectionist temporal classification (Graves et al. 2006) as warp-ctc has it. input: steps x batch x classes (with
--- batchFirst batch x steps x classes) before the soft maximum, the first class the blank; target: a table of lists of
--- labels, which count from 0, the blank; sizes: how many steps of each sequence count. The output is the mean over the
+-- Connectionist temporal classification (Graves et al. 2006), as in warp-ctc. input: steps x batch x classes (with
+-- batchFirst: batch x steps x classes), before the softmax; the first class is the blank. target: a table of lists of
+-- labels, which count from 0, the blank. sizes: the number of steps of each sequence. The output is the mean over the
 -- batch, the gradient that of the sum.
 local CTC = torch.class('nn.CTCCriterion', 'nn.Criterion')
 function CTC:__init(batchFirst)
@@ -103,14 +103,14 @@ function CTC:updateOutput(input, target, sizes)
 end
 function CTC:updateGradInput() return self.gradInput end
 
--- How far each other class comes within 1 of the least of the classes in the target, which ends at a 0.
+-- How far each other class comes within 1 of the smallest score among the target's classes; a 0 ends the target's list.
 local DistMargin = torch.class('nn.DistMarginCriterion', 'nn.Criterion')
 function DistMargin:__init()
    Criterion.__init(self)
    self.sizeAverage = true
 end
--- Calls visit(row, least, margins) for each row: the position of its least target, and the margins above 0, 0 for the
--- targets.
+-- Calls visit(row, least, margins) for each row: the position of its smallest target score, and the positive margins, 0
+-- for targets.
 local function each_margin(input, target, visit)
    assert(input:dim() == 1 or input:dim() == 2, 'vector or matrix expected')
    local rows, classes = input:view(-1, input:size(input:dim())), input:size(input:dim())

@@ -1,4 +1,5 @@
--- nn.DataSet: a list of { input, output }, read from a folder of pictures; nn.DataList: one of such sets, a class each.
+-- nn.DataSet: a list of { input, output }, read from a folder of images; nn.DataList: several such sets, one for each
+-- class.
 local Set = torch.class('nn.DataSet')
 
 function Set:__init(...)
@@ -13,7 +14,7 @@ function Set:__tostring__()
    return 'DataSet:\n' .. (self.nbSamples and ' + nb samples : ' .. self.nbSamples or ' + empty set...')
 end
 
--- Opens a file in binary, gives it to f and closes it.
+-- Opens a binary file, passes it to f, and closes it.
 local function with_file(name, mode, f)
    local file = torch.DiskFile(name, mode):binary()
    f(file)
@@ -75,7 +76,7 @@ function Set:add(args) add(self, args.input, args.output) end
 
 local KINDS = { { '%.png', 'loadPNG' }, { '%.p[pgn]m', 'loadPPM' }, { '%.jpg', 'load' } }
 
--- A file's picture, and the numbers in its name behind the first |; nothing for other files.
+-- A file's image, and the numbers in its name after the first |; nothing for other files.
 local function picture_of(folder, file, channels)
    for _, kind in ipairs(KINDS) do
       if file:find(kind[1]) then
@@ -161,7 +162,7 @@ function Set:shuffle()
       print('Warning, trying to shuffle empty Dataset, no effect...')
       return
    end
-   for last = self.nbSamples, 3, -1 do -- sic: each goes to any place, and the first two stay
+   for last = self.nbSamples, 3, -1 do -- sic: each may go anywhere, and the first two stay
       local k = math.random(last)
       self[last], self[k] = self[k], self[last]
    end
@@ -199,7 +200,7 @@ function List:__tostring__()
    return ('DataList:\n + nb samples : %s\n + nb classes : %s'):format(self.nbSamples, self.nbClass)
 end
 
--- Samples of the classes in turns, a smaller class's again and again, each with its class's target.
+-- Samples of the classes in turn, each with its class's target; smaller classes repeat.
 function List:__index__(key)
    if type(key) ~= 'number' or self.nbClass == 0 or key > self.nbSamples then return rawget(self, key) end
    local class = (key - 1) % self.nbClass + 1
@@ -213,7 +214,7 @@ function List:__index__(key)
    return sample, true
 end
 
--- A class may be given several times.
+-- A class may be added several times.
 function List:appendDataSet(set, name)
    table.insert(self.datasets, set)
    local known = self.ClassName[name]

@@ -1,4 +1,4 @@
--- What brings the images of a module of several scales to a scale of 1/ratio: averages, or bilinear samples.
+-- The module that scales the images of a multi-scale module by 1/ratio: by averaging, or bilinearly.
 return function(module, ratio)
    if module.bilinear then return nn.SpatialReSampling(1 / ratio, 1 / ratio) end
    local averages = nn.SpatialSubSampling(module.nInputPlane, ratio, ratio, ratio, ratio)

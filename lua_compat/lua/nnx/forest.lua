@@ -1,8 +1,8 @@
--- nn.SoftMaxForest: a mixture of nn.SoftMaxTree experts. The input is as theirs, { rows, leaves }; a gater computes
--- from the rows how much each expert counts.
+-- nn.SoftMaxForest: a mixture of nn.SoftMaxTree experts. The input is theirs, { rows, leaves }; a gater computes each
+-- expert's weight from the rows.
 local Forest, Container = torch.class('nn.SoftMaxForest', 'nn.Container')
 
--- gaterSize: sizes of the gater's hidden layers, each followed by gaterAct; accUpdate: as of a SoftMaxTree.
+-- gaterSize: sizes of the gater's hidden layers, each followed by gaterAct; accUpdate: as for SoftMaxTree.
 function Forest:__init(inputSize, trees, rootIds, gaterSize, gaterAct, accUpdate)
    Container.__init(self)
    gaterAct = gaterAct or nn.Tanh()

@@ -1,7 +1,7 @@
 -- SaturatedLU, PixelSort, FunctionWrapper and Probe.
 local Module = torch.getmetatable('nn.Module')
 
--- What is below one threshold or above another becomes a constant.
+-- Replaces elements below one threshold or above another by constants.
 local SaturatedLU = torch.class('nn.SaturatedLU', 'nn.Module')
 function SaturatedLU:__init(th, v, th2, v2)
    Module.__init(self)
@@ -16,7 +16,7 @@ end
 function SaturatedLU:updateOutput(input)
    self.output = input:clone()
    self.output[input:lt(self.threshold)] = self.val
-   -- of the output: the lower value may be above the upper threshold
+   -- of the output: the lower value may exceed the upper threshold
    self.output[self.output:gt(self.threshold2)] = self.val2
    return self.output
 end
@@ -27,7 +27,7 @@ function SaturatedLU:updateGradInput(input, gradOutput)
    return self.gradInput
 end
 
--- The pixels of each square of r x r as r * r planes.
+-- The pixels of each r x r square as r * r planes.
 local PixelSort = torch.class('nn.PixelSort', 'nn.Module')
 function PixelSort:__init(downscaleFactor)
    Module.__init(self)
@@ -62,7 +62,7 @@ function PixelSort:clearState()
    return Module.clearState(self)
 end
 
--- Functions of a script as a module.
+-- A script's functions as a module.
 local FunctionWrapper = torch.class('nn.FunctionWrapper', 'nn.Module')
 function FunctionWrapper:__init(init, updateOutput, updateGradInput)
    init(self)
@@ -77,7 +77,7 @@ function FunctionWrapper:updateGradInput(input, gradOutput)
    return self.gradInput
 end
 
--- Prints what passes: its size, mean, standard deviation and limits, and the time since something passed last.
+-- Prints a tensor's size, mean, standard deviation and extrema, and the time since the previous probe.
 local Probe = torch.class('nn.Probe', 'nn.Module')
 function Probe:__init(name, display)
    Module.__init(self)

@@ -1,8 +1,8 @@
--- Modules of images: resampling, repeating pixels, padding.
+-- Modules for images: resampling, repeated pixels, padding.
 local kernel = require('torch.core.kernels').of_tensors
 local Module = torch.getmetatable('nn.Module')
 
--- Bilinear samples between the corners of an image: rwidth, rheight times its size, or owidth x oheight.
+-- Bilinear resampling with aligned corners: by factors rwidth, rheight, or to owidth x oheight.
 local ReSampling = torch.class('nn.SpatialReSampling', 'nn.Module')
 
 function ReSampling:__init(...)
@@ -30,7 +30,7 @@ function ReSampling:updateGradInput(input, gradOutput)
    return self.gradInput
 end
 
--- Every pixel dH x dW times; yDim and xDim = yDim + 1 say where rows and columns are.
+-- Repeats every pixel dH x dW times; yDim and xDim = yDim + 1 are the dimensions of rows and columns.
 local UpSampling = torch.class('nn.SpatialUpSampling', 'nn.Module')
 
 function UpSampling:__init(...)
@@ -43,7 +43,7 @@ function UpSampling:__init(...)
    if self.yDim + 1 ~= self.xDim then error('nn.SpatialUpSampling: yDim must be equals to xDim-1', 2) end
 end
 
--- The sizes in which each row and column has a dimension of its repetitions after it: n of them.
+-- The sizes in which each row and column is followed by a dimension for its repetitions; n is their number.
 local function repeated_sizes(self, input, rows, columns)
    local sizes = {}
    for d = 1, input:dim() do
@@ -70,7 +70,7 @@ function UpSampling:updateGradInput(input, gradOutput)
    return self.gradInput
 end
 
--- pad_l, pad_r, pad_t, pad_b more columns and rows of val; negative ones are cut off.
+-- Adds pad_l, pad_r, pad_t, pad_b columns and rows of val; negative numbers crop.
 local Padding = torch.class('nn.SpatialPadding', 'nn.Module')
 
 function Padding:__init(pad_l, pad_r, pad_t, pad_b, y_dim, x_dim, val)
@@ -82,13 +82,13 @@ function Padding:__init(pad_l, pad_r, pad_t, pad_b, y_dim, x_dim, val)
    if self.y_dim % 1 ~= 0 then error('y_dim must be integer', 2) end
 end
 
--- Without pad rows or columns at the two ends of a dimension, where these are positive.
+-- Removes `first` and `last` indices at the ends of a dimension, where these are positive.
 local function without(t, dimension, first, last)
    first, last = math.max(first, 0), math.max(last, 0)
    return t:narrow(dimension, 1 + first, t:size(dimension) - first - last)
 end
 
--- What input and padded image have in common, as views of both.
+-- The part that input and padded image share, as views of both.
 local function shared(self, input, padded)
    return without(without(input, self.y_dim, -self.pad_t, -self.pad_b), self.x_dim, -self.pad_l, -self.pad_r),
       without(without(padded, self.y_dim, self.pad_t, self.pad_b), self.x_dim, self.pad_l, self.pad_r)

@@ -1,9 +1,9 @@
--- Differences between the planes at neighbouring pixels, of one image or between two.
+-- Distances between the planes of neighbouring pixels, within an image or between two.
 local Module = torch.getmetatable('nn.Module')
 
 local EPSILON = 1e-12
 
--- For each direction, to the right and down: the pixels that have a neighbour there, and those neighbours, of planes.
+-- For both directions, right and down: the pixels that have a neighbour there, and these neighbours.
 local function neighbours(planes)
    local pairs_of = {}
    for plane, dimension in ipairs{ 3, 2 } do
@@ -15,7 +15,7 @@ local function neighbours(planes)
    return pairs_of
 end
 
--- The part of one plane of edges that belongs to the pixels with a neighbour.
+-- The part of a plane of edges for pixels that have a neighbour.
 local function edges(t, plane)
    local dimension = 3 - plane
    return t[plane]:narrow(dimension, 1, t[plane]:size(dimension) - 1)
@@ -63,7 +63,7 @@ function Graph:updateOutput(input)
    return self.output
 end
 
--- A plane for each of input's.
+-- One plane expanded to as many as `like` has.
 local function spread(t, like) return t:view(1, t:size(1), t:size(2)):expandAs(like) end
 
 function Graph:updateGradInput(input, gradOutput)
@@ -76,14 +76,14 @@ function Graph:updateGradInput(input, gradOutput)
       local by_a, by_b
       if self.dist == 0 then
          local difference = torch.add(a, -1, b)
-         -- equal pixels have no gradient, and a distance of zero, by which nothing can be divided
+         -- equal pixels have no gradient; their distance, zero, must not be divided by
          local distance = spread(edges(self.output, plane):contiguous(), a):clone()
          distance[torch.eq(difference, 0)] = 1
          by_a = difference:cdiv(distance)
          if self.normalize == 1 then by_a:mul(1 / planes) end
          by_b = -by_a
       elseif self.normalize == 1 then
-         -- sic: Torch7 divides by squares of lengths where lengths are meant (1/2 is 0 in C)
+         -- sic: Torch7 divides by squared lengths where lengths are meant (1/2 is 0 in C)
          local both = sums(a, b)
          local one = 1 / (1 + EPSILON)
          by_a = spread(torch.cdiv(both, sums(a, a):add(EPSILON)), a):clone():cmul(a):add(-one, b)
@@ -97,8 +97,8 @@ function Graph:updateGradInput(input, gradOutput)
    return self.gradInput
 end
 
--- The second image as windows see it: as it is where they begin at a pixel; where the pixel lies in their middle, as
--- much of it as the first image has, with zeros around it, and a mask of what of each window lies on it.
+-- The second image as the windows see it: unchanged if windows start at their pixel; if they are centred on it, cropped
+-- to the first image's size and padded with zeros, with a mask of the part of each window inside the image.
 local function surrounded(image, height, width, rows, columns, centered)
    if not centered then return image, nil, 0, 0 end
    local up, left = math.ceil(rows / 2) - 1, math.ceil(columns / 2) - 1
@@ -109,7 +109,7 @@ local function surrounded(image, height, width, rows, columns, centered)
    return padded, on_image:unfold(1, rows, 1):unfold(2, columns, 1), up, left
 end
 
--- Of one plane: each pixel of the first image less each one of its window of the second.
+-- For one plane: each pixel of the first image minus each pixel of its window in the second.
 local function differences(a, b, rows, columns)
    local windows = b:unfold(1, rows, 1):unfold(2, columns, 1):narrow(1, 1, a:size(1)):narrow(2, 1, a:size(2))
    return torch.add(a:contiguous():view(a:size(1), a:size(2), 1, 1):expandAs(windows), -1, windows)
@@ -131,7 +131,7 @@ local function gradients(self, inputs, gradOutput, rows, columns, centered)
    if not centered then height, width = inputs[2]:size(2), inputs[2]:size(3) end
    local reached = second:zero():narrow(2, 1, height):narrow(3, 1, width)
    local given = on_image and torch.cmul(gradOutput, on_image) or gradOutput
-   -- by pixels of the second image; the same seen by pixels of the first and places in their windows
+   -- by pixels of the second image; and the same by pixels of the first and positions in their windows
    local by_second = image.new(image:size(2), image:size(3), rows, columns):zero()
    local y, x, row, column = unpack(by_second:stride():totable())
    local by_first = by_second.new(by_second:storage(), 1, given:size(),
@@ -148,8 +148,8 @@ end
 
 local Matching = torch.class('nn.SpatialMatching', 'nn.Module')
 
--- full_output: a window in the middle of which the pixel lies, 1e30 where it leaves the image; otherwise the second
--- image is larger by the window, which begins at the pixel.
+-- full_output: windows are centred on their pixel, with 1e30 outside the image; otherwise the second image is larger by
+-- the window, which starts at the pixel.
 function Matching:__init(maxh, maxw, full_output)
    Module.__init(self)
    self.maxw, self.maxh, self.full_output = maxw or 11, maxh or 11, full_output or false
@@ -168,7 +168,7 @@ end
 
 local Radial = torch.class('nn.SpatialRadialMatching', 'nn.Module')
 
--- The window has one column: the second image has more rows.
+-- The window has one column, so the second image has more rows.
 function Radial:__init(maxh)
    Module.__init(self)
    self.maxh = maxh

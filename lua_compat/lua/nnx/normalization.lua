@@ -3,7 +3,7 @@ local Module = torch.getmetatable('nn.Module')
 
 local Normalization = torch.class('nn.SpatialNormalization', 'nn.Module')
 
--- Sums over all planes with a fixed kernel, for each plane again, on an image padded with zeros.
+-- Sums over all planes with a fixed kernel, repeated for each plane, on an image padded with zeros.
 local function summing(planes, kernel, pad_w, pad_h, even_w, even_h)
    local map = nn.SpatialConvolutionMap(nn.tables.oneToOne(planes), kernel:size(2), kernel:size(1))
    for i = 1, map.weight:size(1) do map.weight[i]:copy(kernel) end
@@ -62,7 +62,7 @@ end
 function Normalization:updateOutput(given)
    local input = as_planes(given)
    self.input = input
-   -- what the kernel sums at each pixel; less at the borders (sic: compared as if it had no planes)
+   -- the sum of the kernel at each pixel, less at the borders (sic: compared as if it had no planes)
    if input:size(3) ~= self.coef:size(2) or input:size(2) ~= self.coef:size(1) then
       local ones = input.new(self.nfeatures, input:size(2), input:size(3)):fill(1)
       self.coef = self.convo:updateOutput(ones):clone()

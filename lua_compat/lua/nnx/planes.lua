@@ -1,5 +1,5 @@
--- Modules of images of any number of planes: the same linear function or classifier at each pixel, changes of colors,
--- and the means or maxima of their parts.
+-- Modules for images with any number of planes: a linear function or classifier at each pixel, colour transforms, and
+-- means or maxima of parts.
 local ffi = require 'ffi'
 local Module = torch.getmetatable('nn.Module')
 
@@ -37,7 +37,7 @@ function Linear:updateOutput(input)
    self.output:resize(self.fanout, input:size(2), input:size(3))
    return self.output
 end
--- The gradients of the parameters are added here, as in nnx.
+-- The parameters' gradients are accumulated here, as in nnx.
 function Linear:updateGradInput(input, gradOutput)
    local columns, gradients = as_columns(input), as_columns(gradOutput)
    self.gradInput:resize(self.fanin, columns:size(2))
@@ -100,7 +100,7 @@ function DownSampling:updateGradInput(input, gradOutput)
    return self.gradInput
 end
 
--- The maxima of owidth x oheight parts of an image, and where they are in each part.
+-- The maxima of owidth x oheight parts of an image, and their positions within the parts.
 local MaxSampling = torch.class('nn.SpatialMaxSampling', 'nn.Module')
 function MaxSampling:__init(...)
    Module.__init(self)
@@ -110,7 +110,7 @@ function MaxSampling:__init(...)
    self.indices = torch.Tensor()
 end
 local function single(x) return tonumber(ffi.cast('float', x)) end
--- The first and last pixel of a part, whose bounds nnx computes in single precision.
+-- The first and last pixel of a part; nnx computes the bounds in single precision.
 local function bounds(part, size, parts)
    local ratio = single(size / parts)
    local first = math.floor(single((part - 1) * ratio)) + 1
@@ -201,7 +201,7 @@ function ColorTransform:updateGradInput(input, gradOutput)
    return self.gradInput
 end
 
--- SpatialReSamplingEx: any two neighbouring dimensions of a tensor, resampled.
+-- SpatialReSamplingEx: resamples any two neighbouring dimensions of a tensor.
 local ReSamplingEx = torch.class('nn.SpatialReSamplingEx', 'nn.Module')
 local MODES = { simple = 0, average = 1, bilinear = 2 }
 function ReSamplingEx:__init(...)
@@ -221,7 +221,7 @@ function ReSamplingEx:__init(...)
    if not self.mode_c then error('SpatialReSampling: mode must be simple | average | bilinear') end
 end
 
--- The weights (places after x before) with which the positions of one dimension make the new ones.
+-- The matrix of weights, new positions x old positions, that resamples one dimension.
 local function weights(like, before, after, mode)
    local w = like.new(after, before):zero()
    local stride = after >= before and math.ceil(after / before) or math.floor(before / after)
@@ -245,7 +245,7 @@ local function weights(like, before, after, mode)
    return w
 end
 
--- Both dimensions of a (before x height x width x after) tensor by their weights.
+-- Resamples both dimensions of a tensor (before x height x width x after) with their weights.
 local function sampled(t, rows, columns)
    local a, h, w, b = unpack(t:size():totable())
    t = t:permute(1, 4, 2, 3):contiguous():view(-1, w) * columns:t()

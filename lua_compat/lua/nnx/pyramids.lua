@@ -1,4 +1,4 @@
--- nn.SpatialFovea and nn.SpatialPyramid: an image at several scales, each processed by a module of its own.
+-- nn.SpatialFovea and nn.SpatialPyramid: an image at several scales, each processed by its own module.
 local downsampler = require 'nnx.downsampler'
 local Module = torch.getmetatable('nn.Module')
 
@@ -39,7 +39,7 @@ function Fovea:focus(x, y, fov)
    self.focused = (x and y and self.fov) and true or false
 end
 
--- What brings a result of a scale of 1/ratio back.
+-- The module that scales the result of scale 1/ratio back.
 local function upsampler(self, ratio)
    return self.bilinear and nn.SpatialReSampling(ratio, ratio) or nn.SpatialUpSampling(ratio, ratio)
 end
@@ -54,7 +54,7 @@ function Fovea:configure()
    end
 end
 
--- The part of a scale's image that is looked at.
+-- The part of a scale's image that is in focus.
 local function window(self, i, t)
    if not self.focused then return t end
    local function first(place) return math.floor(math.floor((place - 1) / self.ratios[i]) / self.sub) * self.sub + 1 end
@@ -70,7 +70,7 @@ local function prepare(self, input)
    end
 end
 
--- The same from what inputs with the same sum and deviation gave before.
+-- The same, cached for inputs with the same sum and deviation.
 local function prepare_once(self, input)
    self.cachedPreProcessed = self.cachedPreProcessed or {}
    local key = tostring(input:sum()) .. tostring(input:std())
@@ -119,7 +119,7 @@ function Fovea:updateGradInput(input, gradOutput)
          or self.upsamplers[i]:updateGradInput(self.processed[i], self.gradUpsampled[i])
       self.gradNarrowed[i] = self.processors[i]:updateGradInput(self.narrowed[i], self.gradProcessed[i])
    end
-   if self.cachePrePreproc then return self.gradNarrowed end -- nothing before is known any more
+   if self.cachePrePreproc then return self.gradNarrowed end -- the layers before are unknown
    for i in ipairs(self.ratios) do
       if self.focused then
          self.gradPadded[i] = self.gradPadded[i] or torch.Tensor():typeAs(self.output)
@@ -133,7 +133,7 @@ function Fovea:updateGradInput(input, gradOutput)
       self.gradPyramid[i] = pre and pre:updateGradInput(self.pyramid[i], self.gradPreProcessed[i])
          or self.gradPreProcessed[i]
    end
-   -- sic: the size of the first scale, which is the input's only for a ratio of 1
+   -- sic: the size of the first scale, which equals the input's only for a ratio of 1
    self.gradInput:resizeAs(self.gradPyramid[1]):zero()
    for i in ipairs(self.ratios) do
       self.gradInput:add(self.downsamplers[i]:updateGradInput(input, self.gradPyramid[i]))
@@ -183,8 +183,8 @@ end
 
 local Pyramid = torch.class('nn.SpatialPyramid', 'nn.Module')
 
--- Two nets with the same processors: one for the whole image, and one for windows that yield w x h results around a
--- point. prescaled_input: the input is a table of the image at each scale.
+-- Two nets with the same processors: one for whole images, and one for windows that yield w x h results around a point.
+-- prescaled_input: the input is a table with the image at each scale.
 function Pyramid:__init(ratios, processors, kW, kH, dW, dH, xDimIn, yDimIn, xDimOut, yDimOut, prescaled_input)
    Module.__init(self)
    assert(#ratios == #processors)

@@ -1,5 +1,5 @@
--- nn.SpatialRecursiveFovea: an image at several scales, from the coarsest on, each processed together with what the
--- scale before it gave.
+-- nn.SpatialRecursiveFovea: an image at several scales, coarsest first; each is processed together with the result of
+-- the previous scale.
 local downsampler = require 'nnx.downsampler'
 local Module = torch.getmetatable('nn.Module')
 
@@ -53,7 +53,8 @@ function Fovea:__init(...)
    if self.verbose then print(self) end
 end
 
--- The sizes of each scale's image, of what its processor gives, and of what that needs with its field of view.
+-- For each scale: the sizes of the image, of the processor's result, and of the input that this needs, with its field
+-- of view.
 local function sizes(self, fov, sub, width, height)
    local ratios, pyramid, processed, narrowed = self.ratios, {}, {}, {}
    for i = #ratios, 1, -1 do
@@ -131,7 +132,7 @@ end
 
 local function narrow(t, size) return t:narrow(3, 1, size.w):narrow(2, 1, size.h) end
 
--- One scale: the image beside what the coarser one gave, processed, and brought to the next scale's size.
+-- One scale: the image and the coarser scale's result are processed together, and resized for the next scale.
 local function walk(self, i)
    self.padded[i] = self.padders[i]:updateOutput(self.preProcessed[i])
    local narrowed = narrow(self.padded[i], self.narrowed_size[i])
@@ -155,7 +156,7 @@ local function walk(self, i)
    end
 end
 
--- The criterion's value at one scale, of all results or of the patch that is looked at.
+-- The criterion's value at one scale, for all results or for the patch in focus.
 local function compare(self, i, target)
    local result, ratio = self.postProcessed[i], self.ratios[i]
    local scaled = self.targets_scaled[i] or torch.Tensor()
@@ -171,7 +172,7 @@ local function compare(self, i, target)
    self.predicted[i], self.targets[i] = result, scaled
    if self.focused then
       local corner, size = self.corners[i], self.batchSize
-      -- sic: bounded by the planes and the rows
+      -- sic: bounded by planes and rows
       corner.x = math.min(math.max(corner.x, 1), result:size(1) - size + 1)
       corner.y = math.min(math.max(corner.y, 1), result:size(2) - size + 1)
       self.predicted[i] = result:narrow(3, corner.x, size):narrow(2, corner.y, size)
@@ -205,7 +206,7 @@ function Fovea:updateOutput(input, target, x, y)
    return self.output, problem
 end
 
--- From the criterions' gradients at each scale; what a scale gave to the next is not followed.
+-- Uses the criterions' gradients at each scale; the path from one scale to the next is ignored.
 function Fovea:updateGradInput(input)
    self.gradInput:resizeAs(input):zero()
    for i in ipairs(self.ratios) do

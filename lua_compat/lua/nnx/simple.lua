@@ -11,7 +11,7 @@ function Minus:updateGradInput(input, gradOutput)
    return self.gradInput
 end
 
--- A soft maximum over the last of two or three dimensions.
+-- Softmax over the last of two or three dimensions.
 local MultiSoftMax = torch.class('nn.MultiSoftMax', 'nn.Module')
 function MultiSoftMax:__init()
    Module.__init(self)
@@ -28,7 +28,7 @@ function MultiSoftMax:updateGradInput(input, gradOutput)
    return self.gradInput
 end
 
--- Makes the categories that a soft maximum gives equally frequent over the last nBatch batches.
+-- Makes the categories of a softmax equally frequent over the last nBatch batches.
 local Balance = torch.class('nn.Balance', 'nn.Module')
 function Balance:__init(nBatch)
    Module.__init(self)

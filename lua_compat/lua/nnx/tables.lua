@@ -1,9 +1,9 @@
--- PushTable takes an entry out of a table; a PullTable that its method pull makes puts it into a later one.
+-- PushTable removes an entry from a table; a PullTable, made by its method pull, inserts it into a later one.
 local Push = torch.class('nn.PushTable', 'nn.Module')
 local Pull = torch.class('nn.PullTable', 'nn.Module')
 local Module = torch.getmetatable('nn.Module')
 
--- A list without its entry i, and with value as its entry i.
+-- A list without its entry i, or with value inserted as entry i.
 local function without(list, i)
    local rest = {}
    for k, value in ipairs(list) do
@@ -38,7 +38,7 @@ function Push:updateOutput(input)
    return self.output
 end
 
--- Called by each pull: their gradients add up.
+-- Called for each pull; their gradients are added.
 function Push:_updateGradInput(gradOutput)
    if self._forward then
       self._gradInput = gradOutput:clone()
@@ -78,7 +78,7 @@ function Pull:updateGradInput(input, gradOutput)
    return self.gradInput
 end
 
--- Each refers to the other: what the other holds is converted with the other.
+-- The two refer to each other, so what the other one holds is converted with it.
 local function converting_all_but(class, field)
    class.type = function(self, type, cache)
       if not type then return Module.type(self) end

@@ -1,11 +1,11 @@
--- nn.SoftMaxTree: a soft maximum over classes that are the leaves of a tree. Input { rows of numbers, IntTensor of
--- leaves }; the output is the logarithm of the probability of each row's leaf: the sum, over the path to the root, of
--- that of each child among its parent's.
+-- nn.SoftMaxTree: a softmax over classes that are the leaves of a tree. Input: { rows of numbers, IntTensor of leaves
+-- }. The output is the log-probability of each row's leaf: the sum over the path to the root of the log-softmax of each
+-- child among its siblings.
 local Module = torch.getmetatable('nn.Module')
 local Tree = torch.class('nn.SoftMaxTree', 'nn.Module')
 
--- hierarchy: parent -> tensor of its children. accUpdate: the parameters have no gradients of their own. static:
--- parameters are listed by node.
+-- hierarchy: parent -> tensor of its children. accUpdate: no separate gradients of parameters. static: parameters are
+-- listed by node.
 function Tree:__init(inputSize, hierarchy, rootId, accUpdate, static, verbose)
    Module.__init(self)
    assert(type(hierarchy) == 'table', 'Expecting table at arg 2')
@@ -29,8 +29,8 @@ function Tree:__init(inputSize, hierarchy, rootId, accUpdate, static, verbose)
    end
 
    self.parentIds, self.childIds = torch.IntTensor(parents), torch.IntTensor(children)
-   self.parentChildren = torch.IntTensor(max_parent, 2):fill(-1) -- where the children of a parent begin, how many
-   self.childParent = torch.IntTensor(max_child, 2):fill(-1) -- a child's parent, which child it is
+   self.parentChildren = torch.IntTensor(max_parent, 2):fill(-1) -- per parent: first child, number of children
+   self.childParent = torch.IntTensor(max_child, 2):fill(-1) -- per child: its parent, its index there
    local first = 1
    for _, parent in ipairs(parents) do
       local list = hierarchy[parent]
@@ -47,7 +47,7 @@ function Tree:__init(inputSize, hierarchy, rootId, accUpdate, static, verbose)
    if not accUpdate then
       self.gradWeight, self.gradBias = torch.zeros(children, inputSize), torch.zeros(children)
    end
-   self.updates = {} -- the parents whose parameters have gradients
+   self.updates = {} -- parents whose parameters have gradients
    self._gradInput, self._gradTarget = torch.Tensor(), torch.IntTensor()
    self.gradInput = { self._gradInput, self._gradTarget }
    self:reset()
@@ -59,7 +59,7 @@ function Tree:reset(stdv)
    self.bias:uniform(-stdv, stdv)
 end
 
--- Calls f(parent, first child, number of children, which of them) from a leaf up to the root.
+-- Calls f(parent, first child, number of children, index of the child) from a leaf up to the root.
 local function climb(self, leaf, f)
    local node = leaf
    repeat
@@ -93,7 +93,7 @@ function Tree:updateOutput(input)
    return self.output
 end
 
--- The gradient of the scores of a node's children: grad * (1 for the chosen one - its probability).
+-- The gradient for the scores of a node's children: grad * (1 for the chosen one - its probability).
 local function of_scores(step, grad)
    local gradient = torch.exp(step[5]):mul(-grad)
    gradient[step[4]] = gradient[step[4]] + grad
@@ -129,7 +129,7 @@ local function of_node(self, parent, name)
    return self[name]:narrow(1, first, count)
 end
 
--- The parameters of the nodes that have gradients: of all nodes before there are any.
+-- The parameters of nodes that have gradients; of all nodes if there are none yet.
 function Tree:parameters()
    local parents = {}
    for parent in pairs(self.updates) do parents[#parents + 1] = parent end
@@ -165,7 +165,7 @@ end
 function Tree:zeroGradParameters()
    local _, gradients = self:parameters()
    for _, gradient in pairs(gradients) do gradient:zero() end
-   for parent in pairs(self.updates) do self.updates[parent] = nil end -- shared by clones: emptied, not replaced
+   for parent in pairs(self.updates) do self.updates[parent] = nil end -- emptied in place, because clones share it
 end
 
 -- The numbers of nodes stay IntTensors.

@@ -1,4 +1,4 @@
--- The package npy4th: numpy's files as tensors, and tensors as numpy's files.
+-- The package npy4th: reads NumPy files as tensors, and writes tensors as NumPy files.
 require 'torch'
 local python = require('th.python').functions
 local kernel = require('torch.core.kernels').of_tensors
@@ -20,7 +20,7 @@ function npy4th.loadnpy(path)
    return read(path, '')
 end
 
--- The arrays of a .npz, by name.
+-- The arrays in a .npz file, by name.
 function npy4th.loadnpz(path)
    check_path(path, 'npy4th.loadnpz')
    local arrays = {}
@@ -30,7 +30,7 @@ end
 
 local SAVED = { Double = true, Float = true, Int = true, Byte = true, Long = true, Short = true, Cuda = true }
 
--- mode 'a' adds rows to a file that is there.
+-- mode 'a' appends rows to an existing file.
 function npy4th.savenpy(path, tensor, mode)
    check_path(path, 'npy4th.savenpy')
    local kind = torch.isTensor(tensor) and tensor:type():match('^torch%.(%a+)Tensor$')

@@ -94,9 +94,9 @@ function optim.rmsprop(opfunc, x, config, state)
    return x, { fx }
 end
 
--- Riedmiller's resilient propagation: only the gradient's signs count. config: stepsize 0.1, etaplus 1.2, etaminus
--- 0.5, stepsizemax 50, stepsizemin 1e-6, niter 1. state: delta (the last gradient), stepsize, sign and the masks
--- psign, nsign, zsign, dminmax.
+-- Riedmiller's resilient propagation: only the signs of the gradient are used. config: stepsize 0.1, etaplus 1.2,
+-- etaminus 0.5, stepsizemax 50, stepsizemin 1e-6, niter 1. state: delta (the last gradient), stepsize, sign and the
+-- masks psign, nsign, zsign, dminmax.
 function optim.rprop(opfunc, x, config, state)
    announce('RPROP', config, state)
    config, state = step.tables(config, state)
@@ -109,7 +109,7 @@ function optim.rprop(opfunc, x, config, state)
       if not state.delta then
          state.delta, state.sign = step.like(dfdx, dfdx, 0), step.like(dfdx, dfdx)
          state.stepsize = step.like(dfdx, dfdx, initial)
-         local mask = torch.gt(dfdx, 0) -- its type is that of masks for dfdx
+         local mask = torch.gt(dfdx, 0) -- has the type of masks for dfdx
          for _, name in ipairs{ 'psign', 'nsign', 'zsign', 'dminmax' } do state[name] = mask:clone() end
       end
       local sign, stepsize = state.sign, state.stepsize
@@ -126,7 +126,7 @@ function optim.rprop(opfunc, x, config, state)
       stepsize[state.dminmax] = largest
       stepsize.lt(state.dminmax, stepsize, smallest)
       stepsize[state.dminmax] = smallest
-      -- where the sign has changed the parameter stays
+      -- where the sign has changed, the parameter is kept
       dfdx[state.nsign] = 0
       torch.sign(sign, dfdx)
       x:addcmul(-1, sign, stepsize)

@@ -1,5 +1,5 @@
--- Compares the gradient from opfunc(x) with central differences of `eps` (1e-7). Returns the norm of the difference
--- over the norm of the sum, the gradient, and the estimate.
+-- Compares the gradient from opfunc(x) with central differences of `eps` (default 1e-7). Returns the norm of the
+-- difference divided by the norm of the sum, the gradient, and the estimate.
 function optim.checkgrad(opfunc, x, eps)
    eps = eps or 1e-7
    local value, gradient = opfunc(x)

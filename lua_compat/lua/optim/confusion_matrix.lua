@@ -21,13 +21,13 @@ function ConfusionMatrix:__init(nclasses, classes)
    self._targ_idx = torch.LongTensor()
 end
 
--- Targets that are not positive are missing, and not counted.
+-- Targets that are not positive are missing, and are not counted.
 function ConfusionMatrix:_add(prediction, target)
    assert(type(prediction) == 'number' and type(target) == 'number')
    if target > 0 then self.mat[target][prediction] = self.mat[target][prediction] + 1 end
 end
 
--- The class with the largest likelihood.
+-- The most likely class.
 local function likeliest(self, values, buffer, index)
    assert(values:dim() == 1)
    buffer:resize(values:size()):copy(values)
@@ -45,7 +45,7 @@ function ConfusionMatrix:add(prediction, target)
    self:_add(prediction, target)
 end
 
--- One class per sample from a vector of classes, a column of them, or a row of likelihoods per sample.
+-- One class for each sample, from a vector of classes, a column of them, or rows of likelihoods.
 local function classes_of(self, values, buffer, index, what)
    buffer:resize(values:size()):copy(values)
    if values:dim() == 1 then return buffer end
@@ -59,7 +59,7 @@ function ConfusionMatrix:batchAdd(predictions, targets)
    local predicted = classes_of(self, predictions, self._prediction, self._pred_idx, 'predictions')
    local wanted = classes_of(self, targets, self._target, self._targ_idx, 'targets')
    if wanted:size(1) ~= predicted:size(1) then local _ = predicted[wanted:ge(1)] end -- Torch7's error
-   -- matrices read from files of early versions have no flat view
+   -- matrices in files of early versions have no flat view
    self._mat_flat = self._mat_flat or self.mat:view(-1)
    assert(self.mat:isContiguous())
    local counts, step = self._mat_flat, self.mat:stride(1)
@@ -81,8 +81,8 @@ function ConfusionMatrix:zero()
    self.averageValid = 0
 end
 
--- valids: the fraction of each class that was found; unionvalids: intersection over union; their averages over the
--- classes that occur; totalValid: the fraction of all samples.
+-- valids: the fraction of each class that was predicted correctly; unionvalids: intersection over union; their averages
+-- are over the classes that occur; totalValid: the fraction of all samples.
 function ConfusionMatrix:updateValids()
    local right, valid, n_valid, union, n_union = 0, 0, 0, 0, 0
    for t = 1, self.nclasses do
@@ -102,7 +102,7 @@ function ConfusionMatrix:updateValids()
    self.averageUnionValid = union / n_union
 end
 
--- False rejection and false acceptance rates of each class (-1 if it has no sample), then of those with samples.
+-- False rejection and false acceptance rates of each class (-1 without samples), then of those with samples.
 function ConfusionMatrix:farFrr()
    local n = self.mat:size(1)
    local counts = self.mat:sum(2)

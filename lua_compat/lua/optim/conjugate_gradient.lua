@@ -16,7 +16,7 @@ local function interpolated(f1, f2, d2, f3, d3, z3, int)
    return math.max(math.min(z2, int * z3), (1 - int) * z3)
 end
 
--- How far to go beyond point 2, which lies at z1; limit: the point not to be crossed, -1 if there is none.
+-- How far to go beyond point 2, which is at z1; limit: the point not to be crossed, or -1.
 local function extrapolated(z1, f2, d2, f3, d3, z3, limit, options)
    local int, ext = options.int or 0.1, options.ext or 3
    local a = 6 * (f2 - f3) / z3 + 3 * (d2 + d3)
@@ -38,8 +38,8 @@ local function extrapolated(z1, f2, d2, f3, d3, z3, limit, options)
    return z2
 end
 
--- From a point with value f1 and slope d1, takes a first step of z1 and at most `left` more. move(z) moves on by z and
--- returns value and slope there. Returns whether a good point was found, how far away, and its value.
+-- Starts at a point with value f1 and slope d1, with a first step z1 and at most `left` more. move(z) moves by z and
+-- returns the value and slope there. Returns whether a good point was found, its distance, and its value.
 local function line_search(f1, d1, z1, left, options, move)
    local rho, sig, int = options.rho or 0.01, options.sig or 0.5, options.int or 0.1
    local f2, d2 = move(z1)
@@ -65,8 +65,8 @@ local function line_search(f1, d1, z1, left, options, move)
 end
 
 -- config: maxIter 20 (evaluations in a line search), maxEval 1.25 maxIter, rho 0.01 and sig 0.5 (the Wolfe-Powell
--- conditions), int 0.1, ext 3, ratio 100. state: df0 to df3, s, x0: buffers. Gives the number of evaluations as a
--- third result. Like Torch7's, it ends at the first line search that fails.
+-- conditions), int 0.1, ext 3, ratio 100. state: df0 to df3, s, x0: buffers. The third result is the number of
+-- evaluations. Like Torch7's, it stops at the first line search that fails.
 function optim.cg(opfunc, x, config, state)
    config = config or {}
    state = state or config

@@ -36,9 +36,9 @@ function optim.sgd(opfunc, x, config, state)
    return x, { fx }
 end
 
--- Averaged descent (Bottou's sgd-2.0): eta_t = eta0 / (1 + lambda eta0 t)^alpha, and x averaged from step t0 on.
--- config: eta0 1e-4, lambda 1e-4, alpha 0.75, t0 1e6. state: eta_t, mu_t, t, ax (the average), tmp.
--- Gives the average as a third result.
+-- Averaged descent (Bottou's sgd-2.0): eta_t = eta0 / (1 + lambda eta0 t)^alpha, with x averaged from step t0 on.
+-- config: eta0 1e-4, lambda 1e-4, alpha 0.75, t0 1e6. state: eta_t, mu_t, t, ax (the average), tmp. The third result is
+-- the average.
 function optim.asgd(opfunc, x, config, state)
    config, state = step.tables(config, state)
    config.eta0 = config.eta0 or 1e-4

@@ -37,7 +37,7 @@ function Search.new(x, settings)
    }, Search)
 end
 
--- Draws the candidates. The matrix is decomposed only now and then, because that is expensive.
+-- Draws the candidates. The matrix is decomposed only occasionally, because that is expensive.
 function Search:ask()
    local s = self.constants
    if self.evaluations - self.decomposed > self.population / (s.c1 + s.cmu) / self.n / 10 then
@@ -54,7 +54,7 @@ function Search:ask()
    end
 end
 
--- Moves the mean to the better half of the candidates, and adapts to the step.
+-- Moves the mean towards the better half of the candidates, and adapts to the step.
 function Search:tell()
    local s = self.constants
    self.evaluations = self.evaluations + self.population
@@ -70,7 +70,7 @@ function Search:tell()
    self:learn(chosen, old)
 end
 
--- The paths, the covariance matrix and the step size from a step of the mean.
+-- Updates the paths, the covariance matrix and the step size from a step of the mean.
 function Search:learn(chosen, old)
    local s, n = self.constants, self.n
    local moved = self.mean - old
@@ -103,7 +103,7 @@ function Search:reasons_to_stop()
    return reasons
 end
 
--- Every so many iterations, a line.
+-- Prints a line every `every` iterations.
 function Search:show(every)
    if every == 0 then return end
    local done = self.evaluations / self.population
@@ -122,9 +122,9 @@ function Search:show_result(iterations)
    print('best found at iteration: ', self.best.evaluations / self.population, ' , total iterations: ', iterations)
 end
 
--- opfunc(x) gives f(x); no gradient is used. The state (else config) says: sigma (the first step, required), maxEval
--- 1000 n^2, ftarget, popsize 4 + 3 log n, min_iterations 1, verb_disp (print every so many iterations; 0: never). Gives
--- the best point, the best values of the iterations, the number of evaluations.
+-- opfunc(x) returns f(x); no gradient is used. Settings in the state (or else config): sigma (initial step size,
+-- required), maxEval 1000 n^2, ftarget, popsize 4 + 3 log n, min_iterations 1, verb_disp (print every so many
+-- iterations; 0: never). Returns the best point, the best value of each iteration, and the number of evaluations.
 function optim.cmaes(opfunc, x, config, state)
    if x.triu == nil or x.diag == nil then
       error(('Unsupported Tensor %s please use Float- or DoubleTensor for x'):format(x:type()), 2)
@@ -149,8 +149,8 @@ function optim.cmaes(opfunc, x, config, state)
 end
 
 -- config: maxFEs (evaluations, required), scaleFactor and crossoverRate (required), popsize 10 n, minRegion -30 and
--- maxRegion 30. Gives the best point and a tensor of the values of all evaluations. The random numbers are those of a
--- generator of its own with seed 1.
+-- maxRegion 30. Returns the best point and a tensor with the values of all evaluations. It draws from a generator of
+-- its own, with seed 1.
 function optim.de(opfunc, x, config)
    config = config or {}
    local max_eval = assert(tonumber(config.maxFEs), 'optim.de: maxFEs, the number of evaluations, is required')
@@ -174,7 +174,7 @@ function optim.de(opfunc, x, config)
    local fitness, child_fitness = x.new(size), x.new(size)
    population:uniform(random, config.minRegion or -30, config.maxRegion or 30)
    for i = 1, size do fitness[i] = evaluate(population[i]) end
-   local least, index = fitness:max(1) -- Torch7 starts from the worst point, too
+   local least, index = fitness:max(1) -- like Torch7, starts from the worst point
    local best, solution = least[1], population[index[1]]:clone()
 
    local function another(...)

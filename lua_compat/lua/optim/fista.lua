@@ -1,9 +1,9 @@
--- FISTA with backtracking (Beck and Teboulle, SIAM J. Imaging Sciences 2(1), 2009): the minimum of f + g, f smooth.
+-- FISTA with backtracking (Beck and Teboulle, SIAM J. Imaging Sciences 2(1), 2009): minimises f + g for a smooth f.
 
--- f(x, 'dx') gives value and gradient, f(x) the value; g(x) a value; pl(x, L) puts into x the minimum of g's
--- intermediate problem. xinit is overwritten by the solution. params: L 0.1 (1 / step), Lstep 1.5, maxiter 50, maxline
--- 20, errthres 1e-4, doFistaUpdate (else plain ISTA), verbose; xkm, y, ply are kept there. Gives the solution and, for
--- each iteration, {nline, L, F, Fply, Gply, Q} (verbose: xk and y, too).
+-- f(x, 'dx') returns value and gradient, f(x) the value, g(x) a value; pl(x, L) writes to x the minimum of g's
+-- intermediate problem. The solution overwrites xinit. params: L 0.1 (1 / step), Lstep 1.5, maxiter 50, maxline 20,
+-- errthres 1e-4, doFistaUpdate (false: plain ISTA), verbose; xkm, y and ply are kept there. Returns the solution and,
+-- for each iteration, {nline, L, F, Fply, Gply, Q} (verbose: xk and y, too).
 function optim.FistaLS(f, g, pl, xinit, params)
    params = params or {}
    local L, L_step = params.L or 0.1, params.Lstep or 1.5

@@ -1,7 +1,7 @@
 -- The package optim. An optimiser is a function
 --    x, values = optim.name(opfunc, x, config, state)
--- opfunc(x) gives f(x) and df/dx; x is changed in place; `values` lists f at each evaluation. What must be kept
--- between calls is put into `state`, or into `config` if there is no state.
+-- opfunc(x) returns f(x) and df/dx; x is changed in place; `values` lists f at each evaluation. What has to be kept
+-- between calls is stored in `state`, or in `config` if there is no state.
 require 'torch'
 require 'xlua'
 

@@ -1,6 +1,6 @@
--- Limited-memory BFGS (as minFunc's), with a line search or fixed steps.
+-- Limited-memory BFGS (as in minFunc), with a line search or fixed steps.
 
--- Rows of one buffer as vectors that are taken and put back.
+-- Rows of one buffer as vectors that can be taken and returned.
 local function vectors(like, count)
    local rows = like.new(count, like:size(1)):split(1)
    for i, row in ipairs(rows) do rows[i] = row:squeeze(1) end
@@ -9,7 +9,7 @@ end
 
 local function sum_of_magnitudes(buffer, t) return buffer:copy(t):abs():sum() end
 
--- Keeps the last step and change of gradient if they show positive curvature; returns the scale of the inverse Hessian.
+-- Stores the last step and gradient change if their curvature is positive. Returns the scale of the inverse Hessian.
 local function remember(state, g, capacity)
    local y, s = table.remove(state.dir_bufs), table.remove(state.stp_bufs)
    y:add(g, -1, state.g_old)
@@ -47,10 +47,10 @@ local function direction(state, g, capacity)
    end
 end
 
--- config: maxIter 20, maxEval 1.25 maxIter, tolFun 1e-5 (on the gradient), tolX 1e-9 (on steps and values),
--- nCorrection 100, lineSearch (a function such as optim.lswolfe) with lineSearchOptions, learningRate 1 (the step
--- without a line search), verbose. state: funcEval, nIter, d, t, old_dirs, old_stps, Hdiag, g_old, f_old and buffers.
--- Gives the number of evaluations as a third result.
+-- config: maxIter 20, maxEval 1.25 maxIter, tolFun 1e-5 (on the gradient), tolX 1e-9 (on steps and values), nCorrection
+-- 100, lineSearch (a function such as optim.lswolfe) with lineSearchOptions, learningRate 1 (the step without a line
+-- search), verbose. state: funcEval, nIter, d, t, old_dirs, old_stps, Hdiag, g_old, f_old and buffers. The third result
+-- is the number of evaluations.
 function optim.lbfgs(opfunc, x, config, state)
    config = config or {}
    state = state or config
@@ -100,7 +100,7 @@ function optim.lbfgs(opfunc, x, config, state)
          values[#values + 1] = f
       else
          x:add(t, state.d)
-         -- after the last step the value is not needed
+         -- the value is not needed after the last step
          if iteration ~= max_iter then
             f, g = opfunc(x)
             used = 1

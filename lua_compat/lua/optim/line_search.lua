@@ -15,7 +15,7 @@ end
 
 local NEGLIGIBLE = 1e-12 -- coefficients of polynomials
 
--- The real roots of a polynomial, its coefficients from the highest power on: a list of numbers.
+-- The real roots of a polynomial, whose coefficients start with the highest power, as a list of numbers.
 local function real_roots(coefficients)
    local first, last = 1, #coefficients
    while first <= last and math.abs(coefficients[first]) < NEGLIGIBLE do first = first + 1 end
@@ -47,7 +47,7 @@ local function polynomial(coefficients, x)
    return value
 end
 
--- The polynomial with given values and slopes at the points: its coefficients from the highest power on.
+-- The polynomial with the given values and slopes at the points; its coefficients start with the highest power.
 local function through(points)
    local n = #points
    local order = 2 * n - 1
@@ -67,8 +67,8 @@ local function through(points)
    return coefficients
 end
 
--- Where the polynomial through `points`, rows of (x, f(x), f'(x)), is smallest between two bounds (by default the
--- outermost points); and its value there, except for two points without bounds.
+-- Minimises the polynomial through `points`, rows of (x, f(x), f'(x)), between two bounds (default: the outermost
+-- points). Returns the position and, except for two points without bounds, the value.
 function optim.polyinterp(points, lower, upper)
    local list = {}
    for i = 1, points:size(1) do list[i] = { points[i][1], points[i][2], points[i][3] } end
@@ -106,11 +106,10 @@ local function ordered(a, b)
    return b, a
 end
 
-local CLOSE = 0.1 -- of a bracket: a point nearer to its ends is no progress
+local CLOSE = 0.1 -- fraction of a bracket: a point closer to its ends is no progress
 
--- Refines a bracket {one, other} along d until a point satisfies the conditions; returns the point with the lowest
--- value. Not before: where opfunc gives the same tensor each time (as with getParameters), g is the gradient at t by
--- now.
+-- Refines a bracket {one, other} along d until a point satisfies the conditions. Returns the point with the lowest
+-- value.
 local function zoom(bracket, d, evaluate, start, c1, c2, tolerance, iterations)
    local stuck = false
    while iterations > 0 do
@@ -153,9 +152,9 @@ local function zoom(bracket, d, evaluate, start, c1, c2, tolerance, iterations)
    return bracket[2].f < bracket[1].f and bracket[2] or bracket[1], iterations
 end
 
--- A step along d that satisfies the strong Wolfe conditions (as minFunc's). t: the first step to try; f, g, gtd:
--- value, gradient and slope at x. options: c1 1e-4, c2 0.9, tolX 1e-9, maxIter 20, verbose. Gives f, g, x (in place,
--- at its new point), t and the number of evaluations.
+-- Finds a step along d that satisfies the strong Wolfe conditions (as in minFunc). t: the first step to try; f, g, gtd:
+-- value, gradient and slope at x. options: c1 1e-4, c2 0.9, tolX 1e-9, maxIter 20, verbose. Returns f, g, x (the same
+-- tensor, moved to its new point), t and the number of evaluations.
 function optim.lswolfe(opfunc, x, t, d, f, g, gtd, options)
    options = options or {}
    local c1, c2 = options.c1 or 1e-4, options.c2 or 0.9
@@ -170,9 +169,8 @@ function optim.lswolfe(opfunc, x, t, d, f, g, gtd, options)
    end
 
    local current = evaluate(t)
-   -- Not before: where opfunc gives the same tensor each time (as with getParameters), g is the gradient at t by now.
-   -- Not earlier: if opfunc returns the same tensor each time (as with getParameters), g is by now the gradient at t.
--- Torch7 does the same; the given slope at x is used until there is a bracket.
+   -- Only cloned here, as in Torch7: if opfunc returns the same tensor each time (as with getParameters), g is by now
+   -- the gradient at t. The given slope at x is used until there is a bracket.
    local start = point(0, f, g:clone(), gtd)
    local previous = start
    local iterations, bracket, accepted = max_iter, nil, nil

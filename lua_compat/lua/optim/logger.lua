@@ -1,10 +1,10 @@
--- Writes named numbers to a file, one row per step.
+-- Logs named numbers to a file, one row per step.
 local paths = require 'paths'
 local python = require('th.python').functions
 
 local Logger = torch.class('optim.Logger')
 
--- Without a filename, to stdout; `timestamp` adds the time to the name.
+-- Without a filename it logs to stdout; `timestamp` adds the time to the name.
 function Logger:__init(filename, timestamp)
    if filename then
       self.name = filename
@@ -34,7 +34,7 @@ local function start_column(self, key, title)
    self.idx[title] = key
 end
 
--- The titles of the columns, for rows that are lists.
+-- Sets the titles of the columns, for rows that are lists.
 function Logger:setNames(names)
    self.empty = false
    self.nsymbols = #names
@@ -44,7 +44,8 @@ function Logger:setNames(names)
    return self
 end
 
--- Adds a row: a list if there are names, otherwise a table by title. The first row without names writes the titles.
+-- Adds a row: a list if there are names, otherwise a table by title. Without names, the first row determines the
+-- titles.
 function Logger:add(symbols)
    if self.empty then
       self.empty = false
@@ -66,7 +67,7 @@ function Logger:add(symbols)
    for key, value in pairs(symbols) do table.insert(self.symbols[key], value) end
 end
 
--- gnuplot styles, one or a list for each symbol.
+-- gnuplot styles, one or a list of them for each symbol.
 function Logger:style(symbols)
    for name, style in pairs(symbols) do
       if type(style) ~= 'string' and type(style) ~= 'table' then
@@ -107,7 +108,7 @@ end
 
 local can_draw
 
--- Plots the named symbols (default: all) with the package gnuplot into name.eps. Without matplotlib it says so, once.
+-- Plots the named symbols (default: all) to name.eps with the package gnuplot. Without matplotlib it warns, once.
 function Logger:plot(...)
    if can_draw == nil then can_draw = python.can_draw_figures() end
    if not can_draw then
@@ -127,7 +128,7 @@ function Logger:plot(...)
    end
    if self.epsfile then
       local figure = gnuplot.epsfigure(self.epsfile)
-      set(self) -- before there is a plot: the figure is drawn once
+      set(self) -- set before plotting, so that the figure is drawn only once
       gnuplot.plot(plots)
       gnuplot.close(figure)
    end

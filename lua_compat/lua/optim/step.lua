@@ -6,7 +6,7 @@ function step.tables(config, state)
    return config, state or config
 end
 
--- f(x) and df/dx, to which weight_decay * x is added.
+-- f(x) and df/dx, with weight_decay * x added to the latter.
 function step.evaluate(opfunc, x, weight_decay)
    local fx, dfdx = opfunc(x)
    if weight_decay and weight_decay ~= 0 then dfdx:add(weight_decay, x) end
@@ -20,7 +20,7 @@ function step.like(x, dfdx, value)
    return tensor
 end
 
--- The learning rate after `evaluations` calls; counts the call in state.evalCounter.
+-- The learning rate after `evaluations` calls; also counts the call in state.evalCounter.
 function step.annealed(rate, decay, state)
    local evaluations = state.evalCounter
    state.evalCounter = evaluations + 1

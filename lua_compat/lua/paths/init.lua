@@ -11,10 +11,10 @@ function paths.cwd() return python.working_folder() end
 
 function paths.is_win() return nil end
 function paths.is_mac() return jit.os == 'OSX' and 'Darwin' or nil end
--- The system's name, that of the machine, and its processor's.
+-- The names of the system, of the machine, and of its processor.
 function paths.uname() return python.system_names() end
 
--- The absolute path of the joined parts; an absolute part starts over.
+-- The absolute path of the joined parts; an absolute part discards those before it.
 function paths.concat(...)
    local path = paths.cwd()
    for i = 1, select('#', ...) do
@@ -31,7 +31,7 @@ function paths.dirname(path)
    return folder == '' and '/' or folder
 end
 
--- The last part of a path, without the given suffix if it ends in it.
+-- The last part of a path, without the given suffix if it has it.
 function paths.basename(path, suffix)
    local name = path:gsub('(.)/+$', '%1'):match('([^/]*)$')
    if suffix then
@@ -41,7 +41,7 @@ function paths.basename(path, suffix)
    return name
 end
 
--- What comes after the last dot, wherever that is; no value without one.
+-- The part after the last dot, wherever it is; no value if there is no dot.
 function paths.extname(path)
    local name = path:match('%.([^.]*)$')
    if name then return name end
@@ -88,7 +88,7 @@ end
 function paths.mkdir(folder) return outcome(python.make_folder(folder)) end
 function paths.rmdir(folder) return outcome(python.remove_folder(folder)) end
 
--- Removes a file, or a folder and all in it; the second argument must be 'yes'.
+-- Removes a file, or a folder with everything in it; the second argument must be 'yes'.
 function paths.rmall(path, more)
    if more ~= 'yes' then return nil, "missing second argument ('yes')" end
    if paths.filep(path) then return os.remove(path) end
@@ -105,7 +105,7 @@ end
 
 function paths.tmpname() return os.tmpname() end
 
--- The file that is running; with an argument, that path next to it.
+-- The path of the running file; with an argument, of a file next to it.
 function paths.thisfile(name, depth)
    local source = debug.getinfo(depth or 2, 'S').source
    local file = source:match('^@(.*)$')
@@ -119,8 +119,7 @@ function paths.dofile(file, depth)
    return dofile(here and paths.concat(paths.dirname(here), file) or file)
 end
 
--- Torch7's loads a C library from package.cpath under a name of its own; ours of such names are packages like all
--- others.
+-- Torch7's loads a C library from package.cpath under a special name; our packages of such names are ordinary ones.
 function paths.require(name) return require(name) end
 
 function paths.findprogram(...)

@@ -1,4 +1,5 @@
--- The package randomkit (torch-randomkit): random numbers of many distributions, drawn by numpy from Torch's generator.
+-- The package randomkit (torch-randomkit): random numbers from many distributions, drawn by NumPy from Torch's
+-- generator.
 require 'torch'
 local python = require('th.python').functions
 local kernel = require('torch.core.kernels').of_tensors
@@ -9,7 +10,7 @@ randomkit = {}
 
 local get_state, set_state = torch.getRNGState, torch.setRNGState
 
--- Fills a tensor of doubles, and moves Torch's generator on.
+-- Fills a tensor of doubles, and advances Torch's generator.
 local function draw(drawn, ...)
    local generator, state = overloads.default_generator(), get_state()
    local pair = kernel.randomkit_draw(drawn, state, generator.pair, ...)
@@ -17,7 +18,7 @@ local function draw(drawn, ...)
    generator.pair = pair
 end
 
--- The state of Torch's own generator is a table once randomkit is loaded: with it, the second normal number of a pair.
+-- Once randomkit is loaded, the generator's state is a table that includes the second normal number of a pair.
 function torch.getRNGState(generator)
    if generator then return get_state(generator) end
    return { torch = get_state(), randomkit = overloads.default_generator().pair or false }

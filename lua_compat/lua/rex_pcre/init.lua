@@ -1,5 +1,5 @@
--- The package rex_pcre (Lrexlib): Perl's regular expressions, by Python's re. Patterns are strings, or made by rex.new;
--- flags are letters: i, m, s, x.
+-- The package rex_pcre (Lrexlib): Perl's regular expressions, by Python's re. A pattern is a string, or made by
+-- rex.new; flags are letters: i, m, s, x.
 local python = require('th.python').functions
 
 local rex = {}
@@ -13,7 +13,7 @@ end
 
 local function made(pattern, flags) return type(pattern) == 'string' and rex.new(pattern, flags) or pattern end
 
--- The first and the last position of a match, and what the groups took: text, or false.
+-- The first and last position of a match, and the text of each group, or false.
 local function search(pattern, text, start)
    local places = { python.pattern_find(text, pattern.text, pattern.flags, start) }
    if not places[1] then return nil end
@@ -45,7 +45,7 @@ function rex.match(text, pattern, start, flags)
    return unpack(groups, 1, pattern.groups)
 end
 
--- Each match: first, last, groups. An empty one moves on by a character.
+-- Iterates over matches: first, last, groups. After an empty match it advances by a character.
 local function matches(text, pattern)
    local place = 1
    return function()
@@ -74,7 +74,7 @@ function rex.count(text, pattern, flags)
    return count
 end
 
--- The pieces between matches, each with what the groups of the match after it (or the match) took.
+-- The pieces between matches, each with the groups of the match after it (or the match if there are none).
 function rex.split(text, pattern, flags)
    pattern = made(pattern, flags)
    local next_match, place, ended = matches(text, pattern), 1, false
@@ -109,7 +109,7 @@ local function replaced(by, whole, groups, count)
    return value and tostring(value) or whole
 end
 
--- The text with (at most so many) matches replaced, how many there were, and how many were replaced.
+-- Replaces (at most `most`) matches. Returns the text, the number of matches, and the number of replacements.
 function rex.gsub(text, pattern, by, most, flags)
    pattern = made(pattern, flags)
    local pieces, place, count = {}, 1, 0

@@ -1,4 +1,4 @@
--- Complex numbers in tensors whose last dimension has size 2: real and imaginary part.
+-- Complex numbers in tensors whose last dimension has size 2: the real and imaginary parts.
 require 'torch'
 local complex = {}
 
@@ -30,7 +30,7 @@ function complex.conj(t)
    return result
 end
 
--- A product of numbers, or of equally many numbers, one by one.
+-- The product of two numbers, or the elementwise product.
 local function multiply(a, b)
    local result = a:clone()
    complex.real(result):copy(torch.cmul(complex.real(a), complex.real(b)) - torch.cmul(complex.imag(a),
@@ -52,7 +52,7 @@ end
 
 function complex.cmul(a, b) return multiply(with_imaginary(a), with_imaginary(b)) end
 
--- The product of all.
+-- The product of all elements.
 function complex.prod(t)
    local result = t:narrow(1, 1, 1):clone()
    for place = 2, t:size(1) do result = multiply(result, t:narrow(1, place, 1)) end
@@ -77,7 +77,7 @@ function complex.mm(a, b)
    return result
 end
 
--- The diagonal of a matrix, or the matrix with a diagonal.
+-- The diagonal of a matrix, or a matrix with the given diagonal.
 function complex.diag(t)
    if t:dim() ~= 2 and t:dim() ~= 3 then
       error('Input has to be 2D Tensor of size Nx2 or 3D Tensor of size NxMx2', 2)
@@ -92,8 +92,8 @@ function complex.diag(t)
    return result
 end
 
--- The coefficients of the polynomial with these roots, or whose roots are a matrix's eigenvalues; real, where the roots
--- are real or come in pairs.
+-- The coefficients of the polynomial with the given roots, or with a matrix's eigenvalues as roots; real if the roots
+-- are real or in conjugate pairs.
 function complex.poly(t)
    local roots
    if t:dim() == 2 and t:size(1) == t:size(2) then

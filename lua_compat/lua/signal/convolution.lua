@@ -4,7 +4,7 @@ local kernel = require('torch.core.kernels').of_tensors
 
 local convolution = {}
 
--- mode 'valid' (the default): where the kernel lies within the signal; 'same': as long as the signal.
+-- mode: 'valid' (default), where the kernel lies within the signal; 'same': as long as the signal.
 function convolution.conv1d(t, weights, stride, mode)
    mode = mode or 'valid'
    local n, k = t:size(1), weights:size(1)

@@ -1,4 +1,4 @@
--- Fourier and cosine transforms, as FFTW computes them, by PyTorch.
+-- Fourier and cosine transforms, with FFTW's conventions, by PyTorch.
 local kernel = require('torch.core.kernels').of_tensors
 
 local fft = {}
@@ -12,7 +12,7 @@ end
 
 local SIZES = { 'N', 'MxN', 'MxNxP' }
 
--- t with real and imaginary parts: its own, or an imaginary part of zeros.
+-- t with real and imaginary parts; a real t gets imaginary parts of zero.
 local function complex(t, dims, batch)
    check(t)
    local whole = dims + (batch and 1 or 0)
@@ -41,7 +41,7 @@ end
 fft.fft, fft.ifft = transform(1, false), transform(1, true)
 fft.fft2, fft.ifft2 = transform(2, false), transform(2, true)
 fft.fft3, fft.ifft3 = transform(3, false), transform(3, true)
--- of every row
+-- for every row
 fft.fftM, fft.ifftM = transform(1, false, true), transform(1, true, true)
 
 local function real_transform(dims, whole)
@@ -84,7 +84,7 @@ fft.dct, fft.idct = cosine(1, false), cosine(1, true)
 fft.dct2, fft.idct2 = cosine(2, false), cosine(2, true)
 fft.dct3, fft.idct3 = cosine(3, false), cosine(3, true)
 
--- The analytic signal: the negative frequencies are taken out.
+-- The analytic signal: negative frequencies are removed.
 function fft.hilbert(t)
    check(t)
    if t:dim() ~= 1 then error('Input has to be 1D tensor', 2) end

@@ -1,5 +1,5 @@
 -- The package signal (torch-signal): transforms, windows, spectrograms and cepstra of signals. A complex signal has a
--- last dimension of 2. Its modules can be required one by one, as signal.fft and so on.
+-- last dimension of size 2. Its modules can also be required one by one, as signal.fft etc.
 require 'torch'
 
 local signal = {}

@@ -1,4 +1,4 @@
--- Phases without jumps, and cepstra.
+-- Phase unwrapping, and cepstra.
 local round = require('signal.extramath').round
 local complex = require 'signal.complex'
 local fft = require 'signal.fft'
@@ -10,7 +10,7 @@ local function vector(t)
    return t:clone()
 end
 
--- Adds multiples of 2 pi where neighbours differ by more than a tolerance (pi).
+-- Adds multiples of 2 pi where neighbours differ by more than a tolerance (default pi).
 function phases.unwrap(t, tolerance)
    local result = vector(t)
    tolerance = math.abs(tolerance or math.pi)
@@ -25,14 +25,14 @@ end
 
 local function half_of(t) return math.floor((t:size(1) + 1) / 2) end
 
--- t plus ``turns`` half turns at the middle, in a straight line from nothing at the start.
+-- Adds a line from 0 at the start to `turns` half turns at the middle.
 local function add_lag(t, turns)
    local half = half_of(t)
    for place = 1, t:size(1) do t[place] = t[place] + math.pi * turns * (place - 1) / half end
    return t
 end
 
--- Unwraps, and takes out the phase of a lag by whole samples; returns this lag, too.
+-- Unwraps t, and removes the phase of a lag by whole samples. Also returns this lag.
 function phases.rcunwrap(t)
    local result = phases.unwrap(vector(t))
    local lag = round(result[half_of(result) + 1] / math.pi)
@@ -45,7 +45,7 @@ function phases.rcwrap(t, lag)
    return (lag or 0) == 0 and result or add_lag(result, lag)
 end
 
--- The complex cepstrum and the lag that icceps needs.
+-- The complex cepstrum, and the lag that icceps needs.
 function phases.cceps(t)
    local spectrum = fft.fft(t)
    local logarithm = spectrum:clone()

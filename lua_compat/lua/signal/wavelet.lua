@@ -3,7 +3,7 @@ local conv1d = require('signal.convolution').conv1d
 
 local wavelet = {}
 
--- The scaling function and the wavelet of Haar: halves of sums and of differences of neighbours.
+-- Haar's scaling function and wavelet: half the sums and differences of neighbours.
 function wavelet.haar1d()
    local function filter(a, b)
       return function(t) return conv1d(t, torch.Tensor{ a, b }:typeAs(t), 2) end
@@ -13,8 +13,7 @@ end
 
 function wavelet.daubechies1d() error('implementation not finished', 2) end
 
--- The coefficients of each level, in a table, and what is left of the signal, which is filled up with zeros to a power
--- of 2.
+-- The coefficients of each level, in a table, and the rest of the signal, which is padded with zeros to a power of 2.
 function wavelet.dwt1d(t, scaling, wave, most_levels)
    local levels = math.ceil(math.log(t:size(1)) / math.log(2) - 1e-9)
    local rest = t.new(2 ^ levels):zero()

@@ -1,9 +1,9 @@
--- Windows, and transforms of a signal window by window.
+-- Window functions, and transforms of a signal window by window.
 local fft = require 'signal.fft'
 
 local windows = {}
 
--- The first ``size`` of ``points`` values of f(angle), the angle going once around.
+-- The first `size` of `points` values of f(angle), for angles around a full circle.
 local function around(size, points, f)
    local window = torch.zeros(size)
    for place = 1, size do window[place] = f(2 * math.pi * (place - 1) / points) end
@@ -35,7 +35,7 @@ local SHAPES = {
    bartlett = function(place, last) return 2 / last * (last / 2 - math.abs(place - last / 2)) end,
 }
 
--- What a window multiplies the elements of a piece by; nil for no window.
+-- The factors that a window applies to a piece; nil for no window.
 local function factors_of(kind, size)
    local shape = SHAPES[kind]
    if not shape then return nil end
@@ -61,12 +61,12 @@ local function by_window(transform, outputs_of, in_place)
 end
 
 windows.stft = by_window(fft.fft, function(size) return size end)
--- The windows are applied to the signal itself, as torch-signal does: where they overlap, one after the other.
+-- As in torch-signal, the windows are applied to the signal itself, so overlapping ones multiply.
 windows.rstft = by_window(fft.rfft, function(size) return math.floor(size / 2 + 1) end, true)
 
-local FLOOR = 0.01 -- no logarithm of 0
+local FLOOR = 0.01 -- avoids the logarithm of 0
 
--- Frequencies by windows: 10 log(|rstft|^2).
+-- Frequencies by window: 10 log(|rstft|^2).
 function windows.spectrogram(signal, size, stride)
    local power = windows.rstft(signal, size, stride):pow(2):sum(3):select(3, 1)
    return power:add(FLOOR):log():mul(10):t()

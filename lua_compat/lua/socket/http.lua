@@ -1,4 +1,4 @@
--- The module socket.http: requests, by Python's urllib.
+-- The module socket.http: HTTP requests, by Python's urllib.
 local cjson = require 'cjson'
 local ltn12 = require 'ltn12'
 local python = require('th.python').functions
@@ -8,7 +8,7 @@ local http = { PORT = 80, TIMEOUT = 60, USERAGENT = 'LuaSocket (th)' }
 local function send(request, body)
    local headers = { ['user-agent'] = http.USERAGENT }
    for name, value in pairs(request.headers or {}) do headers[name:lower()] = tostring(value) end
-   headers['content-length'] = nil -- it follows from the body
+   headers['content-length'] = nil -- determined by the body
    local address = request.url or ('http://%s%s%s'):format(request.host, request.port and ':' .. request.port or '',
       request.path or request.uri or '/')
    local method = request.method or (body and 'POST' or 'GET')
@@ -16,8 +16,8 @@ local function send(request, body)
       http.TIMEOUT)
 end
 
--- request(url [, body]): the body, the code, the headers, the line of the status; request{ url =, method =, headers =,
--- source =, sink = }: 1 and the same. nil and a text, where there is no answer.
+-- request(url [, body]) returns the body, the status code, the headers and the status line. request{ url =, method =,
+-- headers =, source =, sink = } returns 1 instead of the body. Without an answer, both return nil and an error text.
 function http.request(request, body)
    if type(request) == 'string' then
       request = { url = request, headers = body and { ['content-type'] = 'application/x-www-form-urlencoded' } }

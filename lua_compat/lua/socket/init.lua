@@ -1,4 +1,4 @@
--- The package socket (LuaSocket): clocks, connections over TCP, and waiting for them, by Python's sockets.
+-- The package socket (LuaSocket): clocks, TCP connections, and waiting for them, by Python's sockets.
 local python = require('th.python').functions
 
 socket = { _VERSION = 'LuaSocket 3 (th)', _SETSIZE = 1024, BLOCKSIZE = 2048 }
@@ -61,7 +61,7 @@ function Tcp:send(text, first, last)
    return first + sent - 1
 end
 
--- pattern: '*l' a line (the default), '*a' everything until the other end closes, or a number of bytes.
+-- pattern: '*l' a line (default), '*a' everything until the other end closes, or a number of bytes.
 function Tcp:receive(pattern, prefix)
    prefix = prefix or ''
    local kind = type(pattern) == 'string' and pattern:gsub('^%*', '') or pattern
@@ -85,7 +85,7 @@ function Tcp:shutdown(how)
    return 1
 end
 
--- Options of the system, which Python sets as they are best for these uses.
+-- Socket options have no effect: Python's defaults suit these uses.
 function Tcp:setoption() return 1 end
 
 function Tcp:close()
@@ -134,7 +134,7 @@ local function ready_of(words, by_number)
    return found
 end
 
--- Those of two lists of sockets that can be read from and written to by now, or after at most so many seconds.
+-- The sockets in two lists that can be read from or written to within the given number of seconds.
 function socket.select(readers, writers, seconds)
    local reading, by_reader = numbers_of(readers)
    local writing, by_writer = numbers_of(writers)
@@ -156,7 +156,8 @@ function socket.dns.toip(name) return python.host_address(name) end
 
 function socket.skip(count, ...) return select(count + 1, ...) end
 
--- A function that ends the one that ``socket.protect`` made from another, which then returns nil and what was wrong.
+-- The error that a function made by `socket.newtry` raises; one made by `socket.protect` then returns nil and the
+-- problem.
 local Failure = {}
 
 function socket.newtry(finalizer)

@@ -1,4 +1,4 @@
--- The module socket.url: addresses of the web in parts.
+-- The module socket.url: splits and joins URLs.
 local url = {}
 
 function url.escape(text)

@@ -1,4 +1,4 @@
--- The package stn: spatial transformers. Images and grids have their depth last (batch x height x width x depth).
+-- The package stn: spatial transformers. Images and grids have their channels last (batch x height x width x channels).
 require 'nn'
 local kernel = require('torch.core.kernels').of_tensors
 
@@ -10,7 +10,7 @@ local function as_batch(t, dimensions)
    return t:contiguous():view(size)
 end
 
--- Input { images, grids }: the images at the positions of the grids, (y, x) from -1 to 1; zero outside.
+-- Input: { images, grids }. Samples the images at the grids' positions, (y, x) from -1 to 1; zero outside.
 local Sampler, Module = torch.class('nn.BilinearSamplerBHWD', 'nn.Module')
 
 function Sampler:__init()
@@ -42,7 +42,7 @@ function Sampler:updateGradInput(input, gradOutput)
    return self.gradInput
 end
 
--- 2 x 3 matrices to the grid of places that each maps the pixels of a height x width image to.
+-- From 2 x 3 matrices, the grids of the positions to which they map the pixels of a height x width image.
 local Grid = torch.class('nn.AffineGridGeneratorBHWD', 'nn.Module')
 
 function Grid:__init(height, width)
@@ -55,7 +55,7 @@ function Grid:__init(height, width)
    self.batchGrid = self.baseGrid:view(1, height, width, 3):clone()
 end
 
--- The positions (y, x, 1) of every pixel, once for each matrix.
+-- The positions (y, x, 1) of all pixels, repeated for each matrix.
 local function places(self, batch)
    if self.batchGrid:size(1) ~= batch then
       self.batchGrid:resize(batch, self.height, self.width, 3)
@@ -82,8 +82,8 @@ function Grid:updateGradInput(matrices, gradGrid)
    return self.gradInput
 end
 
--- Parameters (angle, factor, y and x of a shift: those that are used) to 2 x 3 matrices: R(angle) (factor p + shift);
--- without any, six parameters are the matrix.
+-- From parameters (those in use of angle, factor, y and x of a translation), 2 x 3 matrices: R(angle) (factor p +
+-- translation). If none are in use, the six parameters are the matrix.
 local Matrix = torch.class('nn.AffineTransformMatrixGenerator', 'nn.Module')
 
 function Matrix:__init(useRotation, useScale, useTranslation)
@@ -94,7 +94,7 @@ function Matrix:__init(useRotation, useScale, useTranslation)
    end
 end
 
--- angle, factor, shift of every row, as columns; 0, 1 and 0 if they are not parameters
+-- angle, factor and translation of every row, as columns; 0, 1 and 0 if they are not parameters
 local function parts(self, parameters)
    local wanted = (self.useRotation and 1 or 0) + (self.useScale and 1 or 0) + (self.useTranslation and 2 or 0)
    if self.fullMode then wanted = 6 end
@@ -139,7 +139,7 @@ function Matrix:updateGradInput(input, gradOutput)
       local angle, factor, first, second = parts(self, parameters)
       local sine, cosine = torch.sin(angle), torch.cos(angle)
       local function g(row, column) return gradient:select(2, row):select(2, column) end
-      -- the gradients of factor * cosine and factor * sine, which all the entries are made of
+      -- the gradients of factor * cosine and factor * sine, from which all entries are computed
       local of_cosine = g(1, 1) + g(2, 2) + torch.cmul(g(1, 3), first) + torch.cmul(g(2, 3), second)
       local of_sine = g(2, 1) - g(1, 2) + torch.cmul(g(2, 3), first) - torch.cmul(g(1, 3), second)
       local columns = {}

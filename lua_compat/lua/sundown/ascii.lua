@@ -1,4 +1,4 @@
--- sundown.ascii: Markdown as text for a terminal, in colors or without.
+-- sundown.ascii: renders Markdown as text for a terminal, with or without colours.
 local python = require('th.python').functions
 local colors = require('sys.colors')
 

@@ -1,2 +1,2 @@
--- sundown.html: Markdown as HTML.
+-- sundown.html: renders Markdown as HTML.
 return { render = require('th.python').functions.markdown_as_html }

@@ -1,4 +1,4 @@
--- The terminal's colors as the strings that switch to them.
+-- The escape sequences of the terminal's colours.
 local colors = { none = '\27[0m' }
 for i, name in ipairs{ 'black', 'red', 'green', 'yellow', 'blue', 'magenta', 'cyan', 'white' } do
    colors[name] = ('\27[0;%dm'):format(29 + i)

@@ -1,4 +1,4 @@
--- The package sys: clocks, the shell, paths of scripts.
+-- The package sys: clocks, the shell, script paths.
 local paths = require 'paths'
 local python = require('th.python').functions
 
@@ -10,14 +10,14 @@ function sys.clock() return python.wall_clock() end
 local started
 function sys.tic() started = python.wall_clock() end
 
--- Seconds since tic; verbose prints them.
+-- Seconds since tic; if verbose, they are printed.
 function sys.toc(verbose)
    local elapsed = python.wall_clock() - (started or python.wall_clock())
    if verbose then print(elapsed) end
    return elapsed
 end
 
--- The output of a command (errors included), without surrounding white space.
+-- The output of a command, including errors, without surrounding white space.
 local function output_of(command, what)
    io.stdout:flush()
    local pipe = assert(io.popen(command .. ' 2>&1'))
@@ -39,7 +39,7 @@ function sys.usleep(microseconds) python.sleep(microseconds / 1e6) end
 
 function sys.isNaN(number) return number ~= number end
 
--- Folder and name of the caller's source file.
+-- The folder and the name of the caller's source file.
 function sys.fpath()
    local source = debug.getinfo(2, 'S').source:gsub('^@', '')
    local folder, name = source:match('^(.*)/([^/]*)$')

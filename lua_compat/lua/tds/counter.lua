@@ -1,11 +1,11 @@
--- Counters that several threads of a script can count with. Returns their metatable, and a function that makes one.
+-- Counters that several threads of a script share. Returns their metatable, and a function that makes one.
 local kernel = require('torch.core.kernels').of_tensors
 local class = require 'torch.core.class'
 local serialization = require 'torch.io.serialization'
 
 local prototype = newproxy(true)
 local metatable = debug.getmetatable(prototype)
-local cells = setmetatable({}, { __mode = 'k' }) -- of each counter: a tensor of one element, which threads share
+local cells = setmetatable({}, { __mode = 'k' }) -- by counter: a tensor of one element, which threads share
 
 local function new()
    local counter = newproxy(prototype)
@@ -19,15 +19,15 @@ metatable.__factory, metatable.__version = new, 0
 local methods = {}
 function metatable.__index(_, name) return methods[name] or error('no such method', 2) end
 
--- Adds 1; returns the value before.
+-- Adds 1 and returns the previous value.
 function methods:inc() return kernel.add_atomically(cells[self], 1) end
--- Not cells[self][1]: in a loop that waits for another thread, LuaJIT would read that once and for all.
+-- Not cells[self][1]: in a loop that waits for another thread, LuaJIT would read it only once.
 function methods:get() return kernel.add_atomically(cells[self], 0) end
 function methods:set(value) cells[self][1] = value end
 
 function metatable.__tostring(self) return 'tds.AtomicCounter=' .. cells[self][1] end
 
--- Threads that share tensors share the cell; anywhere else the value is written.
+-- Threads that share tensors share the cell; everywhere else the value is written.
 function metatable.__write(self, file)
    if serialization.are_elements_shared(file) then
       file:writeObject(cells[self])

@@ -1,6 +1,6 @@
--- tds: hashes and vectors of numbers, strings, booleans, tensors, and other hashes and vectors. Torch7's kept them
--- outside Lua's memory, which was limited; here they live in it. Each is a userdata, so that # and pairs treat it as
--- one object; its contents are kept in a separate table.
+-- tds: hashes and vectors of numbers, strings, booleans, tensors, and other hashes and vectors. Torch7's are outside
+-- Lua's memory, which was limited; ours are in it. Each is a userdata, so that # and pairs work on it; its contents are
+-- in a separate table.
 local class = require 'torch.core.class'
 local attached = require 'torch.core.attached'
 
@@ -8,7 +8,8 @@ local tds = {}
 
 local SHOWN = 20 -- elements that tostring shows
 
--- A hash: values by key, and their number n. A vector: values by index, and its length n; nil counts as a value.
+-- The contents of a hash are values by key, and their number n; of a vector, values by index, and its length n. nil is
+-- a valid value in a vector.
 local contents, attach_contents = attached.kind()
 
 local function check_element(value)
@@ -26,7 +27,7 @@ local function has_numbers_only(t)
    return true
 end
 
--- A table as a hash or vector, whichever suits it; anything else unchanged.
+-- Converts a table to a hash or a vector, whichever fits; returns anything else unchanged.
 local function converted(value)
    if type(value) ~= 'table' then return value end
    return has_numbers_only(value) and tds.Vec(value) or tds.Hash(value)
@@ -52,7 +53,7 @@ local function constructor(metatable, new)
       __call = function(_, ...) return new(...) end })
 end
 
--- A line that begins with start and a value, whose further lines are indented.
+-- Adds a line with `start` and a value; further lines of the value are indented.
 local function add_line(lines, start, value)
    local text = tostring(value):gsub('\n([^\n])', '\n' .. (' '):rep(#start) .. '%1')
    lines[#lines + 1] = start .. text
@@ -164,7 +165,7 @@ function methods:resize(n)
    inside.n = n
 end
 
--- insert([place,] value): what is from there on moves up.
+-- insert([place,] value): elements from there on move up.
 function methods:insert(...)
    local count, inside = select('#', ...), contents[self]
    if count ~= 1 and count ~= 2 then error('[key] value expected', 2) end
@@ -176,7 +177,7 @@ function methods:insert(...)
    self[place] = value
 end
 
--- remove([place]): what is after it moves down.
+-- remove([place]): elements after it move down.
 function methods:remove(place)
    local inside = contents[self]
    if place == nil and inside.n == 0 then return end
@@ -186,11 +187,11 @@ function methods:remove(place)
    inside.n = inside.n - 1
 end
 
--- sort(compare): compare(a, b) says whether a comes first.
+-- sort(compare): compare(a, b) returns whether a comes first.
 function methods:sort(compare)
    if type(compare) ~= 'function' then error('compare function must be a lua function', 2) end
    local inside = contents[self]
-   local boxes = {} -- Lua's sort has no nil
+   local boxes = {} -- because Lua's sort does not accept nil
    for place = 1, inside.n do boxes[place] = { inside.values[place] } end
    table.sort(boxes, function(a, b) return compare(a[1], b[1]) end)
    for place = 1, inside.n do inside.values[place] = boxes[place][1] end

@@ -1,5 +1,5 @@
--- Threads with a Lua state each, and pools of them that do jobs.
--- threads.points: mutexes and conditions; threads.threads: pools; threads.worker: what a thread of a pool does.
+-- Threads, each with its own Lua state, and pools of threads that run jobs. threads.points: mutexes and conditions;
+-- threads.threads: pools; threads.worker: the loop of a pool's thread.
 local points = require 'threads.points'
 
 local threads = {
@@ -10,7 +10,7 @@ local threads = {
    safe = require 'threads.safe',
 }
 
--- In old scripts the package is the class of pools itself.
+-- In old scripts the package itself is the class of pools.
 return setmetatable(threads, {
    __index = threads.Threads,
    __newindex = threads.Threads,

@@ -1,4 +1,4 @@
--- Calls f(...) while a mutex is locked and returns its results; an error unlocks it, too.
+-- Calls f(...) with a mutex locked and returns its results; an error also unlocks it.
 local python = require('th.python').functions
 
 local function unlock(id, ok, ...)

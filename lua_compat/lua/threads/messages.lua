@@ -1,5 +1,5 @@
--- Serialized objects in the queues that all threads of a script share. Each is a CharStorage. The memory of a large one
--- is handed over if PyTorch is loaded; otherwise the bytes are copied.
+-- Messages in the queues that all threads of a script share: serialized objects, each a CharStorage. If PyTorch is
+-- loaded, the memory of a large one is handed over; otherwise its bytes are copied.
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
@@ -10,9 +10,9 @@ local python = shared.functions
 
 local messages = {}
 
-local MOST_COPIED = 2 ^ 16 -- bytes; more are handed over sooner
+local MOST_COPIED = 2 ^ 16 -- bytes; larger messages are handed over
 
--- tag: a number sent along with it.
+-- tag: a number sent with the message.
 function messages.put(queue, tag, bytes)
    local S = storage.check(bytes, 1, types.Char)
    if shared.pytorch and S.n > MOST_COPIED then
@@ -22,7 +22,7 @@ function messages.put(queue, tag, bytes)
    end
 end
 
--- The oldest message's tag and bytes; nothing once the queue is closed.
+-- The oldest message's tag and bytes; nothing if the queue is closed.
 function messages.take(queue)
    local tag, handle, address, base, n = python.queue_take(queue)
    if tag == nil then return end
@@ -36,7 +36,7 @@ function messages.take(queue)
    return tag, bytes
 end
 
--- For a protected call: the error as text with a traceback, without what lies below the job.
+-- An error handler: the error as text with a traceback, without the frames below the job.
 function messages.with_traceback(problem)
    return (debug.traceback(tostring(problem), 2):gsub("\n\t%[C%]: in function 'raw_xpcall'.*$", ''))
 end

@@ -5,7 +5,7 @@ local numbers = setmetatable({}, { __mode = 'k' })
 
 local points = {}
 
--- A class of userdata that stand for numbers; new(...) returns the number of a new one.
+-- A class of userdata that represent numbers; new(...) returns the number of a new one.
 function points.class(name, new)
    local proto = newproxy(true)
    local metatable = debug.getmetatable(proto)
@@ -30,7 +30,7 @@ function points.number(object, name, metatable)
    return numbers[object]
 end
 
--- A class like that, whose new(id) finds the object that another thread has made.
+-- A class of that kind whose new(id) finds the object that another thread has made.
 function points.shared_class(name, make)
    local class, metatable = points.class(name, function(...)
       local id = points.existing(...)
@@ -44,7 +44,7 @@ function points.shared_class(name, make)
    return class, metatable
 end
 
--- The number, if new(number) finds an object by it; ids are larger than any size of a queue.
+-- Returns the number if new(number) refers to an existing object; ids are larger than any size of a queue.
 function points.existing(first, second)
    if type(first) == 'number' and second == nil and first >= python.threads_first() then return first end
 end

@@ -1,9 +1,9 @@
--- threads.queue: a bounded queue of jobs that one thread adds and any thread does.
+-- threads.queue: a bounded queue of jobs, which any thread may add or run.
 local points = require 'threads.points'
 local messages = require 'threads.messages'
 local python = require('th.python').functions
 
--- Queue(size [, name of the serialization]), or Queue(id) for one that another thread has made.
+-- Queue(size [, name of the serialization]), or Queue(id) for a queue that another thread has made.
 local Queue, metatable = points.shared_class('Queue', function(size, serialization)
    if type(size) ~= 'number' or size < 1 then error('threads.queue: a size above 0 expected', 4) end
    return python.threads_new('Queue', size, serialization or 'threads.serialize')
@@ -19,14 +19,14 @@ function Queue:addjob(callback, ...)
    messages.put(number(self), 0, serializer(self).save{ callback, select('#', ...), ... })
 end
 
--- Waits for a job, does it, and returns its results.
+-- Waits for a job, runs it, and returns its results.
 function Queue:dojob()
    local _, bytes = messages.take(number(self))
    local job = serializer(self).load(bytes)
    return job[1](unpack(job, 3, 2 + job[2]))
 end
 
--- Read as fields.
+-- Values that are read as fields.
 local fields = {
    size = function(self) return python.queue_size(number(self)) end,
    isempty = function(self) return python.queue_length(number(self)) == 0 and 1 or 0 end,

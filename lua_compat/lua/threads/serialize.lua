@@ -1,2 +1,2 @@
--- Objects as bytes (a CharStorage) and back: what is sent from one Lua state to another is a copy.
+-- Converts objects to bytes (a CharStorage) and back, so that one Lua state sends copies to another.
 return require('threads.serializer')(function() end)

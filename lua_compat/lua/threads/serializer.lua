@@ -1,4 +1,5 @@
--- A pair of functions: from objects to bytes (a CharStorage) and back. prepare(file) is called on the files they use.
+-- Returns two functions: from objects to bytes (a CharStorage), and back. prepare(file) is called on the files they
+-- use.
 return function(prepare)
    local function save(object)
       local file = torch.MemoryFile():binary()

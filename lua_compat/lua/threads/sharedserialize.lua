@@ -1,5 +1,5 @@
--- Like threads.serialize, except that the elements of tensors and storages are the same memory in both Lua states. Such
--- a storage can no longer grow, in either of them. What save returns can be loaded once.
+-- Like threads.serialize, but the elements of tensors and storages are the same memory in both Lua states. Such a
+-- storage can no longer grow in either of them. The result of save can be loaded only once.
 local memory = require 'torch.core.memory'
 local serialization = require 'torch.io.serialization'
 local python = require('th.python').functions

@@ -1,4 +1,4 @@
--- threads.Thread(code): a thread with a Lua state of its own that runs Lua source. free() waits for its end.
+-- threads.Thread(code): a thread with its own Lua state that runs Lua source. free() waits until it ends.
 local points = require 'threads.points'
 local shared = require 'th.python'
 local python = shared.functions

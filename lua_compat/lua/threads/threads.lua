@@ -1,4 +1,5 @@
--- Pools of threads: jobs are sent to them as serialized functions, and their results are passed to a function here.
+-- Pools of threads. Jobs are sent to them as serialized functions; their results are passed to a function in this
+-- thread.
 local messages = require 'threads.messages'
 local worker = require 'threads.worker'
 local shared = require 'th.python'
@@ -10,15 +11,15 @@ setmetatable(Threads, { __call = function(_, ...) return Threads.new(...) end })
 
 local serialization_name = 'threads.serialize'
 
--- The package whose save and load pools made from now on use; its name.
+-- Sets the package whose save and load new pools use. Returns its name.
 function Threads.serialization(name)
    if name == nil then return serialization_name end
    if type(name) ~= 'string' then error('name of a package expected, got ' .. type(name), 2) end
    serialization_name = name
 end
 
--- Pools that were not terminated. The finaliser of an unreferenced pool only records it; it is
--- terminated when that is safe, because a finaliser may run at any moment.
+-- Pools that have not been terminated. A finaliser may run at any moment, so the finaliser of an unreferenced pool only
+-- records it; the pool is terminated when that is safe.
 local running = setmetatable({}, { __mode = 'k' })
 local count = 0
 local forsaken = {}
@@ -43,12 +44,12 @@ local function terminate_forsaken()
    for _, pool in ipairs(take_forsaken()) do terminate_or_say_why_not(pool) end
 end
 
--- Before more threads than these are made, abandoned pools are looked for: a state takes a few MB.
+-- Before more threads than this are created, abandoned pools are terminated: a state takes a few MB.
 local PLENTY = 16
 
 local THREAD = [[require('threads.worker').work(%d, %q, %d, %d, %d)]]
 
--- N threads, which each call f1(id), then f2(id)...; also returns the results of the last of these functions in each.
+-- N threads, each of which calls f1(id), then f2(id)...; also returns each thread's results of the last function.
 function Threads.new(N, ...)
    if type(N) ~= 'number' or N < 1 then error('number of threads expected', 2) end
    if python.threads_alive() + N > PLENTY then collectgarbage() end
@@ -95,7 +96,7 @@ local function check_running(self)
    if not running[self] then error('thread system is not running', 3) end
 end
 
--- The queue that a job goes to; id is for specific mode.
+-- The queue for a job; id: the thread, in specific mode.
 local function queue_of(self, id)
    if not self.is_specific then return self.common end
    local queue = type(id) == 'number' and self.own[id]
@@ -103,7 +104,7 @@ local function queue_of(self, id)
    return queue
 end
 
--- Whether a job goes to a certain thread; specific(flag) changes that, after the jobs already added.
+-- Whether jobs go to a certain thread. specific(flag) changes that for jobs added later.
 function Threads:specific(flag)
    check_running(self)
    if flag == nil then return self.is_specific end
@@ -127,7 +128,7 @@ function Threads:hasjob()
    return self.unfinished > 0
 end
 
--- Errors are raised where they are found.
+-- Always false: errors are raised where they are found.
 function Threads:haserror() return false end
 
 local function nothing() end
@@ -152,7 +153,7 @@ function Threads:addjob(...)
    return add(self, nil, ...)
 end
 
--- Waits until a job is done, and calls its endcallback.
+-- Waits until a job has been run, and calls its endcallback.
 function Threads:dojob()
    check_running(self)
    if self.unfinished == 0 then error('there is no job to wait for', 2) end
@@ -181,7 +182,7 @@ function Threads:close()
    for _, queue in ipairs(queues) do python.threads_free('Queue', queue) end
 end
 
--- Synchronizes, then ends the threads, even if a job failed.
+-- Waits for all jobs, then ends the threads, even if a job failed.
 function Threads:terminate()
    if not running[self] then return end
    local ok, problem = pcall(self.synchronize, self)

@@ -1,11 +1,11 @@
--- What a thread of a pool does: jobs, from the pool's queue or from its own, until the queues are closed.
+-- The loop of a pool's thread: runs jobs from the pool's queue or its own until they are closed.
 local messages = require 'threads.messages'
 local python = require('th.python').functions
 
--- The tag of a message that is not a job: from now on the thread listens to its other queue.
+-- The tag of a message that is not a job: the thread switches to its other queue.
 local SWITCH = 0
 
--- Called with the ids of the queues; a pool begins with jobs for certain threads (specific).
+-- Called with the ids of the queues. A pool starts in specific mode.
 local function serve(id, serialization, common, own, results)
    __threadid = id
    local serializer = require(serialization)
@@ -24,7 +24,7 @@ local function serve(id, serialization, common, own, results)
       if tag == SWITCH then
          queue = queue == own and common or own
       else
-         -- a job's results may be impossible to send
+         -- sending a job's results may fail, too
          local function result(...) answer(tag, ...) end
          local function do_and_answer() result(xpcall(do_job, messages.with_traceback, bytes)) end
          local sent, problem = xpcall(do_and_answer, messages.with_traceback)
@@ -33,7 +33,7 @@ local function serve(id, serialization, common, own, results)
    end
 end
 
--- Called in the thread. If it cannot continue, whoever waits for a result learns it.
+-- Called in the thread. If it cannot continue, those who wait for a result are told.
 local function work(id, serialization, common, own, results)
    local ok, problem = xpcall(serve, messages.with_traceback, id, serialization, common, own, results)
    if not ok then

@@ -1,4 +1,4 @@
--- colorize.red(text) and so on: a text in a color of trepl.colors.
+-- colorize.red(text) etc.: a text in a colour of trepl.colors.
 local colors = require 'trepl.colors'
 
 local colorize = {}

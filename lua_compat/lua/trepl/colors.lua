@@ -1,4 +1,4 @@
--- The strings that switch a terminal to a color; empty if stdout is not a terminal, so that logs stay plain.
+-- The escape sequences of colours; empty if stdout is not a terminal, so that logs stay plain.
 local modes = { bright = 1, dim = 2, underline = 4, blink = 5, reverse = 7, hidden = 8 }
 
 local colors = {}

@@ -1,9 +1,9 @@
--- trepl: its globals are there without it (th/trepl.lua), and its prompt is the command th.
+-- trepl: its globals are always defined (th/trepl.lua), and its prompt is the command th.
 local colors = require 'trepl.colors'
 
 function repl() error("trepl's prompt is the command th itself: th -i script.lua", 2) end
 
--- From now on trepl.colors and trepl.colorize leave texts as they are.
+-- From now on trepl.colors and trepl.colorize leave texts unchanged.
 function noColors()
    for name in pairs(colors) do colors[name] = '' end
 end

@@ -1,4 +1,4 @@
--- Functions that take their arguments in order or by name, and print their usage when one is missing.
+-- Functions that take their arguments in order or by name, and print their usage if one is missing.
 local sys = require 'sys'
 
 local MOST = 64   -- arguments of a function
@@ -30,7 +30,7 @@ local function named_lines(name, parameters)
    return lines
 end
 
--- Several ways to call are separated by ''.
+-- An empty string separates alternative ways of calling.
 local function ordered_lines(name, parameters)
    local lines = { name .. '(' }
    for _, p in ipairs(parameters) do
@@ -45,7 +45,7 @@ local function ordered_lines(name, parameters)
    return lines
 end
 
--- What a call looks like: the arguments by name, or in order.
+-- Examples of calls: with the arguments by name, or in order.
 local function usage_lines(name, parameters)
    if parameters[1] and parameters[1].tabled then parameters = parameters[1].tabled end
    local lines = parameters[1] and parameters[1].arg and named_lines(name, parameters)
@@ -53,8 +53,8 @@ local function usage_lines(name, parameters)
    return table.concat(lines, '\n')
 end
 
--- The help of a function: its arguments are {arg=, type=, help=, req=, default=, defaulta=}, or {type=, help=, req=}
--- in order; or one table with the list as its field `tabled`.
+-- The help of a function. Its arguments are {arg=, type=, help=, req=, default=, defaulta=}, or {type=, help=, req=} in
+-- order; or one table with the list in its field `tabled`.
 function xlua.usage(name, description, example, ...)
    local c = sys.COLORS
    local parts = { RULE, c.Magenta .. name .. c.none }
@@ -66,7 +66,7 @@ function xlua.usage(name, description, example, ...)
    return table.concat(parts, '\n')
 end
 
--- The text is made only when it is printed, because it is only needed for errors.
+-- The text is only made when it is printed, because only errors need it.
 local function usage_of(usage, name, description, parameters)
    return setmetatable({}, { __tostring = function()
       local example
@@ -84,8 +84,8 @@ local function by_name(arguments)
    return #arguments == 1 and type(only) == 'table' and #only == 0 and not torch.typename(only)
 end
 
--- The arguments by name and in order, defaults filled in: a table, then `count` values. usage(name, description,
--- example, parameters) makes the help that is printed where a required one is missing; fail() raises the error.
+-- The arguments by name and in order, with defaults: a table, then `count` values. usage(name, description, example,
+-- parameters) makes the help that is printed if a required one is missing; fail() raises the error.
 local function collect(usage, fail, count, arguments, name, description, parameters)
    local help = usage_of(usage, name, description, parameters)
    local given = arguments[1]
@@ -112,8 +112,8 @@ end
 
 local function fail() xlua.error('error') end
 
--- A function's arguments, given in order or as one table by name: a table of them, then each in order. Prints the
--- usage and raises an error if a required one is missing, or if there are none.
+-- A function's arguments, passed in order or by name in one table: returns a table of them, then each in order. Prints
+-- the usage and raises an error if a required one is missing, or if none are given.
 function xlua.unpack(arguments, name, description, ...)
    local parameters = { ... }
    if #parameters > MOST then xlua.error(('<xlua.unpack> more than %d arguments'):format(MOST)) end
@@ -121,11 +121,11 @@ function xlua.unpack(arguments, name, description, ...)
       print(usage_of(xlua.usage, name, description, parameters))
       fail()
    end
-   -- as many values as Torch7 returns, whose scripts may count them
+   -- as many values as in Torch7, because scripts may count them
    return collect(xlua.usage, fail, MOST, arguments, name, description, parameters)
 end
 
--- The same, the arguments put into the fields of an object.
+-- The same, with the arguments stored in the fields of an object.
 function xlua.unpack_class(object, arguments, name, description, ...)
    for key, value in pairs((xlua.unpack(arguments, name, description, ...))) do
       if type(key) ~= 'number' then object[key] = value end

@@ -23,7 +23,7 @@ function OptionParser:option(description)
    for _, flag in ipairs(description) do self.option_of[flag] = description end
 end
 
--- --name=value as two words
+-- Splits --name=value into two words.
 local function words_of(arguments)
    local words = {}
    for _, word in ipairs(arguments) do

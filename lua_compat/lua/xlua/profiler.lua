@@ -30,7 +30,7 @@ function Profiler:setColor(name, color)
    self.events[name].color = color
 end
 
--- Seconds since start on the clock `field`; kept under that name with a d at the end.
+-- Seconds since start on the clock `field`; stored under that name with a d appended.
 local function since_start(field, now)
    return function(self, name, divider)
       local event = self.events[name]

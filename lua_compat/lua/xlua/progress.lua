@@ -7,7 +7,7 @@ local KEPT = 100   -- calls from which the time of a step is estimated
 
 local width
 local bar        -- nil between two bars: timer, and the recorded calls and times
-local shown = -1 -- how much of the last bar was filled
+local shown = -1 -- the filled width of the last bar
 
 local function draw(filled, length)
    local marks = {}
@@ -16,8 +16,8 @@ local function draw(filled, length)
    io.write(' [', table.concat(marks), '] ', (' '):rep(blanks), ('\b'):rep(blanks))
 end
 
--- Shows that `current` of `goal` steps are done. A bar is finished when it is full; saying so once more draws no other
--- one, which begins when there is less to show.
+-- Shows that `current` of `goal` steps are done. A full bar is finished; repeating the last step does not draw another
+-- one. The next bar starts when `current` becomes smaller.
 function xlua.progress(current, goal)
    width = width or math.min(python.terminal_columns(), WIDEST)
    local length = math.max(1, width - TEXT)
@@ -43,7 +43,7 @@ function xlua.progress(current, goal)
    local left = xlua.formatTime(math.max(0, (goal - current) * step))
    local text = (filled < length and ' ETA: ' .. left or ' Tot: ' .. xlua.formatTime(elapsed))
       .. ' | Step: ' .. xlua.formatTime(step)
-   -- back to the middle of the bar for the count
+   -- moves back to the middle of the bar for the count
    io.write(text, ('\b'):rep(5 + #text + math.floor(length / 2)), ' ', current, '/', goal, ' ')
    if filled == length then
       bar = nil

@@ -1,4 +1,4 @@
--- Printing, logging, loading packages, and the globals of a session.
+-- Printing, logging, loading packages, and a session's globals.
 local sys = require 'sys'
 
 local SHOWN = 40 -- characters of a value that xlua.print shows
@@ -18,7 +18,7 @@ local function print_fields(t)
    io.write('}')
 end
 
--- Prints a table with its fields, and anything else unchanged; further arguments follow on the same line.
+-- Prints a table with its fields, and anything else as usual; further arguments follow on the same line.
 function xlua.print(object, ...)
    local metatable = type(object) == 'table' and getmetatable(object)
    if type(object) ~= 'table' then
@@ -55,7 +55,7 @@ function xlua.log(filename, append)
    end
 end
 
--- An error in red: "<domain> message", then the usage.
+-- Raises an error in red: "<domain> message", then the usage.
 function xlua.error(message, domain, usage)
    if domain then message = '<' .. domain .. '> ' .. message end
    local text = sys.COLORS.Red .. tostring(message) .. sys.COLORS.none
@@ -80,7 +80,7 @@ function xlua.installed(package_name)
    return false
 end
 
--- The package, or false and a warning.
+-- The package, or false and a printed warning.
 function xlua.require(package_name)
    local ok, loaded = pcall(require, package_name)
    if ok then return loaded end
@@ -93,7 +93,7 @@ xrequire = xlua.require
 local given = {}
 for name in pairs(_G) do given[name] = true end
 
--- Removes the globals defined after xlua was loaded, packages included.
+-- Removes the globals defined since xlua was loaded, including packages.
 function xlua.clearall()
    for name in pairs(_G) do
       if not given[name] then
@@ -109,7 +109,7 @@ function xlua.clear(name)
    collectgarbage()
 end
 
--- Prints which packages are loaded and which globals the session has made.
+-- Prints the loaded packages and the session's globals.
 function xlua.who()
    local packages, variables = {}, {}
    for name, value in pairs(_G) do

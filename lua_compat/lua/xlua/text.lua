@@ -1,6 +1,6 @@
--- Helpers for strings and tables; those named string.* and table.* are found there by every script.
+-- Functions for strings and tables; those named string.* and table.* are available to every script.
 
--- The pieces between the matches of a pattern, without an empty first or last piece.
+-- The pieces between the matches of a pattern, without empty ones at the start and end.
 function _G.string.split(text, pattern)
    local pieces, start = {}, 1
    while true do
@@ -24,7 +24,7 @@ function _G.string.tosymbol(expression)
    return value
 end
 
--- Returns the list without the `length` (1) elements from `start` (1) on, and the removed elements.
+-- Removes `length` (default 1) elements from `start` (default 1) on. Returns the list and the removed elements.
 function _G.table.splice(list, start, length)
    start, length = start or 1, length or 1
    local kept, removed = {}, {}
@@ -35,7 +35,7 @@ function _G.table.splice(list, start, length)
    return kept, removed
 end
 
--- Keeps one element for each value of `hash` (default: the element itself): `merge(later, earlier)` of two, or the last
+-- Keeps one element for each value of `hash` (default: the element itself): merge(later, earlier) of two, or the last
 -- one.
 function _G.table.prune(list, hash, merge)
    local place, pruned = {}, {}
@@ -81,7 +81,7 @@ function xlua.table2string(t, newline)
    return '{' .. table.concat(entries, ',') .. '}'
 end
 
--- Seconds in the two largest units that are not zero: "1h2m", "350ms".
+-- Seconds in the two largest nonzero units: "1h2m", "350ms".
 function xlua.formatTime(seconds)
    local milliseconds = math.floor(seconds * 1000)
    local units = { { 'D', 86400000 }, { 'h', 3600000 }, { 'm', 60000 }, { 's', 1000 }, { 'ms', 1 } }
@@ -96,7 +96,8 @@ function xlua.formatTime(seconds)
    return text == '' and '0ms' or text
 end
 
--- The table of defaults, overridden by environment variables of the same names, converted to the default's type.
+-- The table of defaults, overridden by environment variables of the same names, which are converted to the default's
+-- type.
 function xlua.envparams(defaults)
    local parameters = {}
    for name, default in pairs(defaults) do

@@ -1,5 +1,5 @@
--- The module fb.debugger (of fblualib): enter() stops a script where it is called, at Lua's own prompt (debug.debug),
--- which runs lines of Lua until ``cont``.
+-- The module fb.debugger (of fblualib): enter() stops a script and opens Lua's own prompt (debug.debug), which runs
+-- lines of Lua until `cont`.
 local debugger = {}
 
 function debugger.enter()

@@ -1,5 +1,5 @@
--- The module fb.ffivector (of fblualib): vectors of C's numbers, of strings, or of any type that ffi knows, that do not
--- burden Lua's memory. Assigning to the position after the last makes a vector longer.
+-- The module fb.ffivector (of fblualib): vectors of C numbers, strings, or any FFI type, stored outside Lua's memory.
+-- Assigning to the position after the last extends a vector.
 local ffi = require 'ffi'
 local tds = require 'tds'
 
@@ -9,7 +9,7 @@ local methods = {}
 
 function methods:capacity() return rawget(self, 'allocated') end
 
--- Makes a vector as long as ``count``; new places have zeros.
+-- Resizes a vector to `count` elements; new ones are zero.
 function methods:resize(count)
    local allocated = rawget(self, 'allocated')
    if count > allocated then
@@ -54,8 +54,8 @@ local Vector = {
    end,
 }
 
--- new(ctype [, capacity [, index [, newindex]]]): index makes what is read from an element, newindex an element from
--- what is assigned.
+-- new(ctype [, capacity [, index [, newindex]]]): index converts an element when it is read, newindex a value when it
+-- is assigned.
 function ffivector.new(ctype, capacity, index, newindex)
    local array = ffi.typeof('$[?]', ffi.typeof(ctype))
    local made = setmetatable({ count = 0, allocated = 0, index = index, newindex = newindex, size = ffi.sizeof(ctype),

@@ -134,7 +134,8 @@ end
 -- Completes the geometry g of windows over x. It has kw, kh, dw, dh and optionally the border pw and ph, by_ceil (the
 -- number of windows is rounded up), and kt and dt for volumes, which have no border. Added are:
 --    planes: of an image; all: of all images; time, height, width: of one; high, wide: with its border, as far as
---    windows read; frames (1 for images), rows, columns: of windows; windows: in a plane; n: in all; taps: elements of a window
+--    windows read; frames (1 for images), rows, columns: of windows; windows: in a plane; n: in all; taps: elements of
+--    a window
 -- most: the largest number of elements, if not MOST
 function window_sums.complete(g, x, most)
    local axes, last = g.kt and 3 or 2, 2 * g.nd - 1
