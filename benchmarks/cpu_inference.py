@@ -93,7 +93,7 @@ def compare(
         runs, samples = {}, {}
         for peer in peers:
             own, given = copy.deepcopy(module), input.clone()
-            opened = stack.enter_context(open_inference(BACKENDS[peer], own, given))
+            opened = stack.enter_context(open_inference(BACKENDS[peer], own, given, given.device))
             runs[peer], samples[peer] = opened.infer, []
         errors = {peer: error(run()) for peer, run in runs.items()}
         for _ in range(rounds):

@@ -318,7 +318,7 @@ def _figures(module: "nn.Module", batch: Any, how: _How, begin: float) -> dict[s
     )
     settling = Settling(most_seconds=how.seconds, least_seconds=min(0.5, how.seconds))
     opener = open_training if training else open_inference
-    with opener(backend, module, batch) as opened:
+    with opener(backend, module, batch, device) as opened:
         phases = phase_steps(opened.phases, batch) if training and opened.phases else {}
         ran = ran_on(net, batch, how.backend, dtype, device, cold_cache=how.cold_cache)
         clock = device_clock(device, cold_cache=how.cold_cache)

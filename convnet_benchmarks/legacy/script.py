@@ -10,10 +10,10 @@ from typing import Any
 from convnet_benchmarks import output
 from convnet_benchmarks.errors import OutOfDeviceMemoryError, UserError
 from convnet_benchmarks.legacy.figures import as_csv, statistics_table
+from convnet_benchmarks.legacy.fit import largest_batch_to_try, too_large
 from convnet_benchmarks.legacy.list_nets import nets_table
 from convnet_benchmarks.legacy.new_processes import run_in_new_processes
 from convnet_benchmarks.legacy.options import LegacyOptions, parse
-from convnet_benchmarks.legacy.out_of_memory import largest_batch_to_try, too_large
 from convnet_benchmarks.legacy.request import Request, resolve
 from convnet_benchmarks.legacy.run import LegacyRun
 from convnet_benchmarks.legacy.torchrun import join, started_by_torchrun
@@ -169,10 +169,6 @@ def opened_for(workload: Workload, progress: Progress) -> Iterator[Opened]:
     What the CPU engine cannot run PyTorch's autograd does, but raises UserError where --backend asked for
     the engine.
     """
-
-    def told(layer: int, layers: int) -> None:
-        progress.detail("timing kernels, once per machine and shape: layer", layer, layers)
-
     request, options = workload.request, workload.request.options
     asked = options.backend is not None
     try:
@@ -180,10 +176,11 @@ def opened_for(workload: Workload, progress: Progress) -> Iterator[Opened]:
             request.backend,
             workload.module,
             workload.input,
+            workload.device,
             autograd_instead=not asked,
             tuning=options.tuning,
             tuning_seconds=options.tuning_seconds,
-            told=told,
+            told=partial(progress.detail, "timing kernels, once per machine and shape: layer"),
         ) as opened:
             yield opened
     except UnsupportedError as error:

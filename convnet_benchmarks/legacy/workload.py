@@ -4,14 +4,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks.legacy import backends
-from convnet_benchmarks.legacy.fit import memory_missing
+from convnet_benchmarks.legacy.fit import largest_batch_to_try, memory_missing, too_large
 from convnet_benchmarks.legacy.options import LegacyOptions
-from convnet_benchmarks.legacy.out_of_memory import largest_batch_to_try, too_large
 from convnet_benchmarks.legacy.request import Request
 from convnet_benchmarks.nets import registry
 from convnet_benchmarks.workload.devices import CPU, open_device, open_gpu
-from convnet_benchmarks.workload.inputs import sample_input, to_device
-from convnet_benchmarks.workload.own_inputs import own_batch
+from convnet_benchmarks.workload.inputs import batch_for
 from convnet_benchmarks.workload.ran import Ran, ran_on
 
 if TYPE_CHECKING:
@@ -65,10 +63,7 @@ def prepare(request: Request, rank: int = 0) -> Workload:
     module = module.to(device, dtype)
     if missing:  # on a GPU; the input, which is drawn on the CPU, would take minutes
         raise too_large(request, missing, largest_batch_to_try(request, module))
-    if net.own_parameters:
-        input = own_batch(net, module, request.samples, options.seed, device, dtype, "option --net")
-    else:
-        input = to_device(sample_input(net, shape, options.seed), device, dtype)
+    input = batch_for(net, module, request.samples, options.seed, device, dtype, shape=shape)
     return Workload(
         request=request,
         module=module,

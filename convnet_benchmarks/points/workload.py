@@ -12,7 +12,7 @@ from convnet_benchmarks.workload import backends
 from convnet_benchmarks.workload import nets as named_nets
 from convnet_benchmarks.workload.backends import UnsupportedError
 from convnet_benchmarks.workload.devices import device_type, open_device
-from convnet_benchmarks.workload.inputs import batch_for, build_for_inference
+from convnet_benchmarks.workload.inputs import batch_for, blank_batch, build_for_inference
 from convnet_benchmarks.workload.kernels import open_inference, open_training, phase_steps
 from convnet_benchmarks.workload.ran import Ran, ran_on
 
@@ -75,11 +75,10 @@ def open_point(point: Point, *, drawn: bool = True) -> Iterator[PointWorkload]:
             about = (point.batch_size, point.seed, device, dtype)
             input = batch_for(net, module, *about, "option --nets")
         else:
-            shape = (point.batch_size, *net.input_size)
-            input = torch.zeros(shape, dtype=torch.int64 if net.tokens else dtype, device=device)
+            input = blank_batch(net, module, point.batch_size, device, dtype)
         module.train(training)
         opener = open_training if training else open_inference
-        with opener(backend, module, input) as opened:
+        with opener(backend, module, input, device) as opened:
             phases = phase_steps(opened.phases, input) if training and opened.phases else {}
             clock = device_clock(device, cold_cache=point.cold_cache)
             cold = point.cold_cache

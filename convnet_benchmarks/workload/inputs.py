@@ -35,14 +35,32 @@ def sample_batch(net: Net, batch_size: int, seed: int) -> "Tensor":
     return sample_input(net, (batch_size, *net.input_size), seed)
 
 
+def blank_batch(
+    net: Net,
+    module: "nn.Module",
+    batch_size: int,
+    device: "torch.device",
+    dtype: "torch.dtype",
+    shape: tuple[int, ...] | None = None,
+) -> Any:
+    """Returns a batch of inputs for ``module``, which is ``net`` on ``device``, where the numbers do not
+    matter: zeros, which cost nothing to make; of a net from outside, those that it takes.
+
+    ``shape``: see :func:`batch_for`.
+    """
+    import torch
+
+    if net.own_parameters:
+        return own_batch(net, module, batch_size, 1, device, dtype, "option --net")
+    kind = torch.int64 if net.tokens else dtype
+    return torch.zeros(shape or (batch_size, *net.input_size), dtype=kind, device=device)
+
+
 def meta_batch(net: Net, batch_size: int, module: "nn.Module") -> Any:
     """Returns a batch of inputs without memory for ``module``, which is ``net`` on the meta device."""
     import torch
 
-    if net.own_parameters:
-        return own_batch(net, module, batch_size, 1, torch.device("meta"), torch.float32, "option --net")
-    shape = (batch_size, *net.input_size)
-    return torch.empty(shape, dtype=torch.int64 if net.tokens else torch.float32, device="meta")
+    return blank_batch(net, module, batch_size, torch.device("meta"), torch.float32)
 
 
 def batch_for(
@@ -53,15 +71,17 @@ def batch_for(
     device: "torch.device",
     dtype: "torch.dtype",
     option: str = "option --net",
+    shape: tuple[int, ...] | None = None,
 ) -> Any:
     """Returns a batch of inputs of ``module``, which is ``net`` on ``device``: a tensor, or several.
 
-    Floating-point numbers are of ``dtype``. Raises UserError, which begins with ``option``, where a net from
+    Floating-point numbers are of ``dtype``. ``shape``: of the whole input of a net of the registry, where it
+    is not a batch of the net's own size. Raises UserError, which begins with ``option``, where a net from
     outside does not run on its input.
     """
-    if net.own_parameters:
-        return own_batch(net, module, batch_size, seed, device, dtype, option)
-    return to_device(sample_batch(net, batch_size, seed), device, dtype)
+    if not net.own_parameters:
+        return to_device(sample_input(net, shape or (batch_size, *net.input_size), seed), device, dtype)
+    return own_batch(net, module, batch_size, seed, device, dtype, option)
 
 
 def to_device(input: "Tensor", device: "torch.device", dtype: "torch.dtype") -> "Tensor":

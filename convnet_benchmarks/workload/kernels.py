@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks import environment
 from convnet_benchmarks.workload.backends import Backend, UnsupportedError
+from convnet_benchmarks.workload.devices import CUDA
 from convnet_benchmarks.workload.runtimes import open_runtime
-from convnet_benchmarks.workload.tensors import tensors_in
 
 if TYPE_CHECKING:
     import torch
@@ -49,6 +49,7 @@ def open_training(
     backend: Backend,
     module: "nn.Module",
     input: Any,
+    device: "torch.device",
     *,
     autograd_instead: bool = False,
     tuning: str = "thorough",
@@ -57,7 +58,7 @@ def open_training(
 ) -> Iterator[Opened]:
     """Makes the three phases of ``module`` ready to run on ``input`` with the kernels of ``backend``.
 
-    ``input``: a tensor, or several in a tuple, list or dict.
+    ``input``: a tensor, or several in a tuple, list or dict, on ``device``.
     The module keeps its mode, and gets the backend's memory layout. While this is open, PyTorch's switches
     are the backend's. Raises UnsupportedError if the backend cannot run the net; with
     ``autograd_instead``, PyTorch's autograd runs what the CPU engine cannot, and the note says why.
@@ -68,7 +69,7 @@ def open_training(
         raise UnsupportedError(f"backend {backend.name} runs inference only")
     note = ""
     started = time.perf_counter()
-    if backend.engine and _is_cuda(input):
+    if backend.engine and device.type == CUDA:
         with _gpu_engine(backend, module, input, False, tuning_seconds, told) as gpu_phases:
             seconds = time.perf_counter() - started
             infer, report = partial(gpu_phases.infer, input), gpu_phases.report()
@@ -90,9 +91,9 @@ def open_training(
     if backend.compiled or backend.graph:
         what = "torch.compile" if backend.compiled else "a CUDA graph"
         raise UnsupportedError(f"{what} joins the phases of training; it is measured in inference only")
-    input = laid_out(backend, module, input)
-    if _is_cuda(input):
-        _start_autograd(tensors_in(input)[0].device)
+    input = laid_out(backend, module, input, device)
+    if device.type == CUDA:
+        _start_autograd(device)
     from convnet_benchmarks.nets.phases import AutogradPhases
 
     with framework_switches(backend), AutogradPhases(module) as autograd:
@@ -100,11 +101,13 @@ def open_training(
 
 
 @contextlib.contextmanager
-def open_inference(backend: Backend, module: "nn.Module", input: Any) -> Iterator[Opened]:
+def open_inference(
+    backend: Backend, module: "nn.Module", input: Any, device: "torch.device"
+) -> Iterator[Opened]:
     """Makes a forward pass of ``module`` ready to run, as ``open_training`` does its three phases."""
     if backend.runtime:
         yield Opened(open_runtime(backend, module, _only(input, backend)))
-    elif backend.engine and _is_cuda(input):
+    elif backend.engine and device.type == CUDA:
         with _gpu_engine(backend, module, input, True) as gpu_phases:
             yield Opened(partial(gpu_phases.infer, input), None, gpu_phases.report(), gpu_phases.captured)
     elif backend.engine:
@@ -112,9 +115,9 @@ def open_inference(backend: Backend, module: "nn.Module", input: Any) -> Iterato
             infer, report = partial(phases.updateOutput, input), phases.report()
             yield Opened(infer, None, report, report.note, timed_engine=phases.timed_report)
     else:
-        input = laid_out(backend, module, input)
+        input = laid_out(backend, module, input, device)
         with framework_switches(backend):
-            yield Opened(_inference(backend, module, input))
+            yield Opened(_inference(backend, module, input, device))
 
 
 def _compiled(
@@ -169,10 +172,6 @@ def _gpu_engine(
         yield phases
 
 
-def _is_cuda(input: Any) -> bool:
-    return bool(tensors_in(input)[0].is_cuda)
-
-
 def _only(input: Any, backend: Backend) -> "Tensor":
     """Returns the input of a net that takes one; raises UnsupportedError for several."""
     import torch
@@ -182,8 +181,8 @@ def _only(input: Any, backend: Backend) -> "Tensor":
     return input
 
 
-def laid_out(backend: Backend, module: "nn.Module", input: Any) -> Any:
-    """Gives ``module`` the memory layout of ``backend``, and returns ``input`` in it.
+def laid_out(backend: Backend, module: "nn.Module", input: Any, device: "torch.device") -> Any:
+    """Gives ``module`` the memory layout of ``backend``, and returns ``input``, on ``device``, in it.
 
     Raises UnsupportedError if PyTorch cannot run the module in that layout.
     """
@@ -194,7 +193,7 @@ def laid_out(backend: Backend, module: "nn.Module", input: Any) -> Any:
 
     from convnet_benchmarks.nets.channels_last import unsafe_convolution
 
-    unsafe = "" if _is_cuda(input) else unsafe_convolution(module)
+    unsafe = "" if device.type == CUDA else unsafe_convolution(module)
     if unsafe:
         raise UnsupportedError(
             f"channels-last: PyTorch may crash in the convolution {unsafe}, which has a stride and a padding "
@@ -231,12 +230,14 @@ def _start_autograd(device: "torch.device") -> None:
     torch.ones(1, device=device, requires_grad=True).add(1).backward()
 
 
-def _inference(backend: Backend, module: "nn.Module", input: Any) -> Callable[[], Any]:
+def _inference(
+    backend: Backend, module: "nn.Module", input: Any, device: "torch.device"
+) -> Callable[[], Any]:
     import torch
 
     run: Callable[..., Any] = module
     if backend.graph:
-        return _captured(module, input)
+        return _captured(module, input, device)
     if backend.compiled:
         _check_compiler()
         run = torch.compile(module)
@@ -248,11 +249,11 @@ def _inference(backend: Backend, module: "nn.Module", input: Any) -> Callable[[]
     return infer
 
 
-def _captured(module: "nn.Module", input: Any) -> Callable[[], Any]:
+def _captured(module: "nn.Module", input: Any, device: "torch.device") -> Callable[[], Any]:
     """Returns the replay of a CUDA graph of one pass; its output is the same memory each time."""
     import torch
 
-    aside = torch.cuda.Stream(tensors_in(input)[0].device)
+    aside = torch.cuda.Stream(device)
     aside.wait_stream(torch.cuda.current_stream())
     with torch.inference_mode(), torch.cuda.stream(aside):
         for _ in range(3):  # what is made or chosen in the first passes must be there before the capture

@@ -69,6 +69,7 @@ def ran_on(
     import torch
 
     first = tensors_in(input)[0]
+    inputs = "" if input is first else sizes(input)
     return Ran(
         net=net.name,
         batch_size=batch_size(net, tuple(first.shape)),
@@ -79,7 +80,7 @@ def ran_on(
         device_name=environment.machine(str(device))["device"],
         threads=torch.get_num_threads(),
         cold_cache=cold_cache,
-        inputs="" if input is first else sizes(input),
+        inputs=inputs,
         unit=_unit(first, len(net.input_size)),
     )
 

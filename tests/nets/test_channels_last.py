@@ -106,11 +106,11 @@ def test_the_studies_refuse_them_with_a_line() -> None:
     backend, x = BACKENDS["channels-last"], torch.zeros(1, 3, 8, 8)
     plain = nn.Sequential(nn.Conv2d(3, 4, 3, 2, 1), nn.ReLU())
     assert not unsafe_convolution(plain)
-    assert laid_out(backend, plain, x).is_contiguous(memory_format=torch.channels_last)
+    assert laid_out(backend, plain, x, x.device).is_contiguous(memory_format=torch.channels_last)
     net = nn.Sequential(nn.ReLU(), nn.Sequential(nn.Conv2d(3, 4, 1, 2, 1)))
     with pytest.raises(UnsupportedError, match=r"convolution 1\.0, which .* accepted for it: backend stock$"):
-        laid_out(backend, net, x)
-    assert laid_out(BACKENDS["stock"], net, x) is x
+        laid_out(backend, net, x, x.device)
+    assert laid_out(BACKENDS["stock"], net, x, x.device) is x
 
 
 @pytest.mark.parametrize("compiler", WITH_AND_WITHOUT)

@@ -73,7 +73,7 @@ def _computed(module: nn.Module, input: Tensor, backend: str, decisions: Decisio
     run = _Run({f"parameter {name}": one.detach().cpu() for name, one in module.named_parameters()})
     with (
         decided(module, decisions or Decisions()),
-        open_training(GPU_SWITCHES[backend], module, input) as opened,
+        open_training(GPU_SWITCHES[backend], module, input, input.device) as opened,
     ):
         phases = opened.phases
         assert phases is not None

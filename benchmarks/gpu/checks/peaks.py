@@ -48,7 +48,7 @@ def measure(small: bool) -> Iterator[dict[str, Any]]:
             module, input = copy.deepcopy(made).to(device, dtype), to_device(drawn, device, dtype)
             count = count_forward(registry.on_meta(net), torch.empty(drawn.shape, device="meta"))
             operations = _PASSES_OF_OPERATIONS * sum(layer.formula.total for layer in count.layers)
-            with open_training(backend, module, input) as opened:
+            with open_training(backend, module, input, device) as opened:
                 assert opened.phases is not None
                 steps = phase_steps(opened.phases, input)
 

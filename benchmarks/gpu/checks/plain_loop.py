@@ -77,7 +77,7 @@ def _compare(name: str, batch: int) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _three_phases(backend: Any, module: nn.Module, input: torch.Tensor) -> Iterator[Callable[[], None]]:
-    with open_training(backend, module, input) as opened:
+    with open_training(backend, module, input, input.device) as opened:
         phases = opened.phases
         assert phases is not None
         phases.zeroGradParameters()

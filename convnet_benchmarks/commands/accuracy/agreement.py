@@ -57,7 +57,7 @@ def answer(
     # One input for all batches: a backend is opened for it. A last, smaller batch leaves old images behind.
     input = torch.zeros(shape, device=device, dtype=dtype).contiguous(memory_format=layout)
     try:
-        with open_inference(variant.backend, own, input) as opened:
+        with open_inference(variant.backend, own, input, device) as opened:
             for start in range(0, len(examples), batch_size):
                 progress.start(f"{variant.name}: {start} of {len(examples)} examples")
                 positions = range(start, min(start + batch_size, len(examples)))

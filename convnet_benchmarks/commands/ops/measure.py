@@ -13,7 +13,6 @@ from convnet_benchmarks.workload.backends import BACKENDS, Backend, UnsupportedE
 from convnet_benchmarks.workload.inputs import batch_for
 from convnet_benchmarks.workload.kernels import framework_switches, laid_out, open_inference
 from convnet_benchmarks.workload.ran import ran_on
-from convnet_benchmarks.workload.tensors import tensors_in
 
 if TYPE_CHECKING:
     import torch
@@ -57,10 +56,10 @@ def _measured(request: dict[str, Any], backend: Backend) -> list[dict[str, Any]]
             start = time.perf_counter()
             with one_line_errors(f"{request['net']}, batch {batch}, {request['dtype']}, {device}"):
                 input = batch_for(net, module, batch, request["seed"], device, dtype)
-                input = laid_out(backend, module, input)
+                input = laid_out(backend, module, input, device)
                 clock.synchronise()
                 setup_ms = (time.perf_counter() - start) * 1e3
-                found = measure(module, input, clock, request)
+                found = measure(module, input, device, clock, request)
             cold = request["cold_cache"]
             ran = ran_on(net, input, backend.name, request["dtype"], device, cold_cache=cold).as_dict()
             about = {"device": str(device), "batch": ran["batch_size"], "ran": ran}
@@ -68,7 +67,9 @@ def _measured(request: dict[str, Any], backend: Backend) -> list[dict[str, Any]]
     return measured
 
 
-def _inference(module: "nn.Module", input: Any, clock: Clock, request: dict[str, Any]) -> dict[str, Any]:
+def _inference(
+    module: "nn.Module", input: Any, device: "torch.device", clock: Clock, request: dict[str, Any]
+) -> dict[str, Any]:
     import torch
 
     from convnet_benchmarks.timing.layers import empty_layer_ms, time_layers
@@ -79,7 +80,7 @@ def _inference(module: "nn.Module", input: Any, clock: Clock, request: dict[str,
     found: dict[str, Any] = {}
     with torch.inference_mode():
         warm_up(forward, clock)
-        with watched(tensors_in(input)[0].device, clock) as conditions:
+        with watched(device, clock) as conditions:
             times = time_layers(module, input, clock, request["passes"], conditions)
         found["total_ms"] = times.plain_ms
         found["hooked_ms"] = times.hooked_ms
@@ -91,18 +92,20 @@ def _inference(module: "nn.Module", input: Any, clock: Clock, request: dict[str,
             for layer, ms in zip(times.layers, times.layer_ms, strict=True)
         ]
         if "operators" in request["tables"]:
-            found |= _operators(forward, tensors_in(input)[0].device, request["passes"])
+            found |= _operators(forward, device, request["passes"])
     return found
 
 
-def _as_graphs(module: "nn.Module", input: Any, clock: Clock, request: dict[str, Any]) -> dict[str, Any]:
+def _as_graphs(
+    module: "nn.Module", input: Any, device: "torch.device", clock: Clock, request: dict[str, Any]
+) -> dict[str, Any]:
     """Measures the whole net as one CUDA graph, and each layer alone as a graph of its own: inside the
     whole one a layer cannot be timed.
     """
     from convnet_benchmarks.timing.phases import layers_alone
 
     def graph_ms(module: "nn.Module", input: Any, watch: Watch | None = None) -> float:
-        with open_inference(BACKENDS[request["backend"]], module, input) as opened:
+        with open_inference(BACKENDS[request["backend"]], module, input, device) as opened:
             warm_up(opened.infer, clock)
             samples = [
                 watched_loop(opened.infer, 1, clock, watch).samples_ms[0] for _ in range(request["passes"])
@@ -113,17 +116,19 @@ def _as_graphs(module: "nn.Module", input: Any, clock: Clock, request: dict[str,
         {"path": layer.path, "kind": layer.kind, "ms": {} if own is None else graph_ms(alone, own)}
         for layer, alone, own in layers_alone(module, input)
     ]
-    with watched(tensors_in(input)[0].device, clock) as conditions:
+    with watched(device, clock) as conditions:
         total_ms = graph_ms(module, input, conditions)
     return {"total_ms": total_ms, "conditions": conditions.as_dict(), "layers": layers}
 
 
-def _training(module: "nn.Module", input: Any, clock: Clock, request: dict[str, Any]) -> dict[str, Any]:
+def _training(
+    module: "nn.Module", input: Any, device: "torch.device", clock: Clock, request: dict[str, Any]
+) -> dict[str, Any]:
     from convnet_benchmarks.nets.phases import AutogradPhases
     from convnet_benchmarks.timing.phases import layer_phases, time_phases
 
     module.train()
-    with watched(tensors_in(input)[0].device, clock) as conditions:
+    with watched(device, clock) as conditions:
         total_ms = time_phases(module, input, clock, request["passes"], conditions)
     found: dict[str, Any] = {"total_ms": total_ms, "conditions": conditions.as_dict()}
     found["layers"] = [
@@ -138,7 +143,7 @@ def _training(module: "nn.Module", input: Any, clock: Clock, request: dict[str, 
                 phases.updateGradInput(input, output)
                 phases.accGradParameters(input, output)
 
-            found |= _operators(training_pass, tensors_in(input)[0].device, request["passes"])
+            found |= _operators(training_pass, device, request["passes"])
     return found
 
 

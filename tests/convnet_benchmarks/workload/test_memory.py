@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 import torch
 
-from convnet_benchmarks.legacy import out_of_memory
+from convnet_benchmarks.legacy import fit
+from convnet_benchmarks.legacy.fit import fitting_batch
 from convnet_benchmarks.legacy.options import BenchmarkOptions
-from convnet_benchmarks.legacy.out_of_memory import fitting_batch
 from convnet_benchmarks.legacy.request import resolve
 from convnet_benchmarks.workload.memory import is_out_of_memory
 
@@ -85,9 +85,9 @@ def test_the_batch_named_ran_and_is_smaller_than_the_one_that_failed(
         ran.append(batch)
         return batch <= fits
 
-    monkeypatch.setattr(out_of_memory, "_runs", runs)
-    monkeypatch.setattr(out_of_memory, "gpu_memory", lambda _: 1024)
+    monkeypatch.setattr(fit, "_runs", runs)
+    monkeypatch.setattr(fit, "gpu_memory", lambda _: 1024)
     monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda _: peaks[ran[-1]])
     request = resolve(BenchmarkOptions(net="recognize_digits", batch_size=asked))
-    named = out_of_memory.largest_batch_to_try(request, torch.nn.Linear(1, 1))
+    named = fit.largest_batch_to_try(request, torch.nn.Linear(1, 1))
     assert named == min(fits, asked - 1) if named < 3 else named in ran and 0.85 * fits < named <= fits

@@ -63,7 +63,7 @@ def test_the_outputs_are_pytorchs(name: str, make: Callable[[], nn.Module]) -> N
         return  # the engine's plans have one result
     module = make()
     input = torch.randn(4, 3, 8, 8)
-    with open_inference(BACKENDS[name], module, input) as opened:
+    with open_inference(BACKENDS[name], module, input, input.device) as opened:
         for _ in range(2):
             input.normal_()  # what the input holds when it runs counts
             with torch.no_grad():
@@ -91,7 +91,7 @@ def test_what_a_library_cannot_run(
     pytest.importorskip(BACKENDS[name].runtime)
     input = torch.zeros(2, 3, 8, 8, dtype=next(module.parameters(), torch.ones(1)).dtype)
     with pytest.raises(UnsupportedError, match=message) as caught, torch.no_grad():
-        open_inference(BACKENDS[name], module, input).__enter__()
+        open_inference(BACKENDS[name], module, input, input.device).__enter__()
     assert "\n" not in str(caught.value)
     assert capsys.readouterr().out == ""  # PyTorch prints the whole graph
 
