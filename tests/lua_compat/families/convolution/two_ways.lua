@@ -43,6 +43,7 @@ local function inputs_that_change(T)
       if of_volumes then return nn.VolumetricConvolution(3, 4, kt, kw, kh, dt, dw, dh, pt, pw, ph):type(T) end
       return nn.SpatialConvolution(3, 4, kw, kh, dw, dh, pw, ph):type(T)
    end
+   local run = {}
    both_ways(('%s %d inputs that change: %d'):format(T, #sizes, change), function()
       torch.manualSeed(seeded)
       local module = new_module()
@@ -62,7 +63,14 @@ local function inputs_that_change(T)
       module:accGradParameters(a, gradient, 0.5)
       module:accGradParameters(b, gradient)
       module:accGradParameters(a, gradient)
+      run.module, run.a, run.b, run.gradient = module, a, b, gradient
       return module.gradWeight, module.gradBias
+   end, function()
+      local module, gradient = run.module:clone():double(), run.gradient:double():abs()
+      module:zeroGradParameters()
+      for _, input in ipairs{ run.a, run.b, run.a } do module:accGradParameters(input:double():abs(), gradient) end
+      local n = 3 * gradient:nElement() / 4
+      return { h.rounding(module.gradWeight, n), h.rounding(module.gradBias, n) }
    end)
 end
 

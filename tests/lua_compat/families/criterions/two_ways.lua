@@ -139,6 +139,17 @@ local function cosine_embedding(T)
       local criterion = nn.CosineEmbeddingCriterion(margin):type(T)
       criterion.sizeAverage = average
       return criterion:forward({ a, b }, signs), unpack(criterion:backward({ a, b }, signs))
+   end, function()
+      -- of cos = sum(a b) / (|a| |b|) by a: b / (|a| |b|) - a cos / |a|^2, whose two terms may cancel
+      local function rows(t) return t:clone():view(-1, t:size(t:dim())):double():abs() end
+      local x, y = rows(a), rows(b)
+      local product = torch.cmul(x, y):sum(2):expandAs(x)
+      local of_x, of_y = x:norm(2, 2):expandAs(x), y:norm(2, 2):expandAs(x)
+      local both, n = torch.cmul(of_x, of_y), 10 + x:size(2)
+      local function terms(own, other, norm)
+         return torch.cmul(own, product):cdiv(both):cdiv(norm):cdiv(norm):add(torch.cdiv(other, both))
+      end
+      return { nil, h.rounding(terms(x, y, of_x), n), h.rounding(terms(y, x, of_y), n) }
    end)
 end
 

@@ -39,6 +39,18 @@ local function vectors(T)
    both_ways(T .. ' Normalize', function()
       local module = nn.Normalize(power):type(T)
       return module:forward(rounded), module:updateGradInput(rounded, b)
+   end, function()
+      -- y = x / |x|; gradInput = g / |x| - y |y|^(p-2) sum(y g) / |x|, whose two terms may cancel
+      local x = rounded:clone():view(-1, rounded:size(rounded:dim())):double()
+      local g = b:clone():viewAs(x):double():abs()
+      local largest = power == 1 / 0
+      local norm = largest and x:clone():abs():max(2) or x:norm(power, 2)
+      norm = norm:expandAs(x)
+      local y = torch.cdiv(x, norm):abs()
+      local sums = torch.cmul(y, g):sum(2):expandAs(x)
+      local back = largest and y:clone():fill(1) or torch.pow(y, power - 1)
+      local terms = torch.add(g, back:cmul(sums)):cdiv(norm)
+      return { nil, h.rounding(terms, 20 + x:size(2)) }
    end)
 end
 
