@@ -1,12 +1,12 @@
--- In the sandbox no text says where an object lies in memory: tostring, string.format and debug.traceback write a
--- number for each object in its place, in Lua's form (table: 0x00000020). Called by th/boot.lua, before anything takes
--- these functions for itself; returns the function that finds an object's number.
+-- In the sandbox no text shows where an object is in memory: tostring, string.format and debug.traceback write a number
+-- for each object instead, in Lua's format (table: 0x00000020). Called by th/boot.lua before anything captures these
+-- functions. Returns the function that looks up an object's number.
 local metatable_of, setmetatable, rawget = debug.getmetatable, setmetatable, rawget
 local type, select, tonumber, unpack = type, select, tonumber, unpack
 local plain_tostring, plain_format, plain_traceback = tostring, string.format, debug.traceback
 local find, gsub = string.find, string.gsub
 
-local STEP = 0x20 -- as addresses look
+local STEP = 0x20 -- looks like a difference of addresses
 
 local numbers, last = setmetatable({}, { __mode = 'k' }), 0
 local function number_of(object)
@@ -39,7 +39,7 @@ local function pointer(object)
    return plain_format('0x%08x', number_of(object))
 end
 
--- What a directive writes of an object: as a text.
+-- How a directive writes an object, as text.
 local WRITES = { s = function(object) return HAS_ADDRESS[type(object)] and tostring(object) or object end, p = pointer }
 
 local function needs_numbers(format, ...)

@@ -1,5 +1,5 @@
--- What an untrusted script keeps, by name (sandbox.lua refuses everything else). A function that is added to one of
--- these tables is refused until it is named here: name only what cannot reach files, processes, memory or Python.
+-- What an untrusted script may use, by name (sandbox.lua refuses everything else). A function added to one of these
+-- tables is refused until it is named here. Name only what cannot reach files, processes, memory or Python.
 local function set(names)
    local t = {}
    for name in names:gmatch('%S+') do t[name] = true end
@@ -62,7 +62,7 @@ allowed.storage = set[[byte char copy double elementSize fill float free half in
 
 allowed.cmdline = set[[addTime argument default error help new option parse silent string text]]
 
--- Packages besides torch: those with a list keep what it names; the others only compute, with what they find in torch.
+-- Packages besides torch. Those with a list keep the names in it; the others only compute, with what torch offers.
 allowed.packages = {
    paths = set[[basename concat dirname extname home is_mac is_win]],
    sys = set[[COLORS OS basename clock concat dirname isNaN prefix sleep split tic toc usleep]],

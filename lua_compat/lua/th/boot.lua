@@ -242,7 +242,7 @@ function actions.string(code, name)
    return guarded(chunk, arguments())
 end
 
--- Whether ``require`` would find a package.
+-- Whether `require` would find a package.
 function actions.finds(package_name)
    return (package.loaded[package_name] or package.preload[package_name]
       or package.searchpath(package_name, package.path) or package.searchpath(package_name, package.cpath)) ~= nil
@@ -255,7 +255,7 @@ function actions.require(package_name)
    end)
 end
 
--- Runs source text and keeps its results for ``result``, as one Torch7 object { n = how many, values... }.
+-- Runs source text and keeps its results for `result`, as one Torch7 object { n = how many, values... }.
 local result
 function actions.keep_result(code, name)
    local chunk, problem = loadstring(code, name)

@@ -1,15 +1,15 @@
--- How much of C's stack is in use. LuaJIT sees the end of a coroutine's own stack, but not that of C's, of which it
--- takes 80 bytes for each coroutine that is resumed within another and 9 KB for each callback of gsub within another:
--- the process would end there. Called by th/boot.lua.
+-- How much of the C stack is in use. LuaJIT checks a coroutine's own stack, but not C's, of which it uses 80 bytes for
+-- each nested resume and 9 KB for each nested callback of gsub; the process would crash when it is full. Called by
+-- th/boot.lua.
 local ffi = require 'ffi'
 local create, resume, yield, tonumber = coroutine.create, coroutine.resume, coroutine.yield, tonumber
 
--- Of 8 MB, the usual stack of a thread, what nested calls of string.format take at most (4.1 MB) is left, and some for
--- what the kernels call. Coroutines end sooner: each adds its position to an error's text.
+-- Of 8 MB, a thread's usual stack, this leaves what nested calls of string.format can use (4.1 MB), and some for
+-- kernels. The limit for coroutines is lower, because each adds its position to an error's text.
 local MOST_FOR_CALLBACKS, MOST_FOR_COROUTINES = 3.4 * 2 ^ 20, 2 ^ 20
 
--- A coroutine that reads, in LuaJIT's record of itself, where C's stack was when it was resumed.
-local CFRAME = 10 -- the record's word, where pointers have 64 bits
+-- A coroutine that reads from LuaJIT's record of it where the C stack was when it was resumed.
+local CFRAME = 10 -- index of the word in the record, with 64-bit pointers
 local words, here
 local probe = create(function()
    while true do
@@ -22,13 +22,13 @@ words = ffi.cast('uint64_t *', tonumber(tostring(probe):match('0x%x+')))
 local c_stack = {}
 local top
 
--- Takes what is in use now for nothing.
+-- Counts from the current position.
 function c_stack.begin()
    resume(probe)
    top = here
 end
 
--- Whether a coroutine may be resumed, or gsub call a function, within what runs.
+-- Whether a coroutine may be resumed, or gsub may call a function, at the current depth.
 function c_stack.fits_coroutine()
    resume(probe)
    return top - here < MOST_FOR_COROUTINES

@@ -1,10 +1,10 @@
--- The files of data sets that the user has, for packages that read them.
+-- Finds the user's files of data sets, for the packages that read them.
 local paths = require 'paths'
 
 local datasets = {}
 
--- The path of a file in the first of the positions that has it. ``wanted``: what to get where none has; the variable
--- NAME_FOLDER of a package `name` is to say where it is.
+-- The path of a file in the first of several places that has it. wanted: what to get if none has it; the environment
+-- variable NAME_FOLDER can name the folder.
 function datasets.find(name, file, places, wanted)
    for _, place in ipairs(places) do
       local path = paths.concat(place, file)

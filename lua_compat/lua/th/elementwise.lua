@@ -1,6 +1,6 @@
--- The arguments of functions that compute element by element (cephes, randomkit): numbers or tensors of as many
--- elements, after a tensor for the results, which may be absent. Returns the tensor for the results, the parameters as
--- contiguous DoubleTensors, how many results there are, and whether all of them were numbers.
+-- Reads the arguments of elementwise functions (cephes, randomkit): numbers, or tensors with the same number of
+-- elements, after an optional tensor for the results. Returns the tensor for the results, the parameters as contiguous
+-- DoubleTensors, the number of results, and whether all parameters were numbers.
 return function(package, name, count, ...)
    local given = select('#', ...)
    for place = 1, given do

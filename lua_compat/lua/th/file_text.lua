@@ -1,4 +1,4 @@
--- The text of a file; nil where it cannot be read.
+-- The contents of a file; nil if it cannot be read.
 return function(path)
    local file = io.open(path)
    local text = file and file:read('*a')

@@ -1,6 +1,6 @@
--- Figures are drawn by a helper process (lua_compat/drawing): what opens a file or starts a program waits for
--- those that it may see. Called by th/boot.lua, before anything takes a function of Lua's library for itself, with a
--- table whose `settle`, once there are figures, waits for that of a path, or (nil) for all.
+-- Figures are drawn by a helper process (lua_compat/drawing), so opening a file or starting a program waits for the
+-- figures that it may read. Called by th/boot.lua, before anything captures a function of Lua's library, with a table;
+-- once there are figures, its `settle` waits for the one at a path, or (nil) for all.
 local shared = ...
 local type = type
 

@@ -1,8 +1,8 @@
--- Options -g and -gg of th: reports, or raises an error, where a global is created or read before it exists.
+-- Options -g and -gg of th: reports, or raises an error, when a global is created, or is read before it exists.
 local strict = ...
 
--- Penlight's names are loaded by a metatable of the globals: trepl loads these before it watches, the others are
--- found as they are read.
+-- A metatable of the globals loads Penlight's names. As in trepl, these are loaded before globals are watched; other
+-- names are looked up when they are read.
 local before = (getmetatable(_G) or {}).__index or function() end
 for _, name in ipairs{ 'stringx', 'tablex', 'path', 'dir', 'text' } do before(_G, name) end
 

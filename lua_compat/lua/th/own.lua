@@ -1,7 +1,7 @@
--- The globals of our own files: Lua's functions and copies of its libraries as they were before the script, which may
--- put others in their place or take them away. Everything else is read from the script's globals, and written there. (A
--- script in the sandbox has globals of its own instead, and the table stays empty.)
--- Called by th/boot.lua; returns the table and the function that fills it.
+-- The globals of our own files: Lua's functions and copies of its libraries from before the script started, because the
+-- script may replace or remove them. Everything else is read from the script's globals, and written there. (A script in
+-- the sandbox has separate globals instead, and this table stays empty.) Called by th/boot.lua. Returns the table, and
+-- the function that fills it.
 local globals = _G
 local next, type, rawget, rawset, setmetatable = next, type, rawget, rawset, setmetatable
 
@@ -13,7 +13,7 @@ local function copy(library)
    return fields
 end
 
--- Scripts send what is printed elsewhere, or stay where th would leave: a function of theirs is called here, too.
+-- Scripts replace these to redirect output, or to prevent an exit, so a script's function is called if there is one.
 local function theirs_first(library_name, name)
    local ours = library_name and rawget(own, library_name)[name] or rawget(own, name)
    return function(...)
@@ -25,7 +25,7 @@ local function theirs_first(library_name, name)
    end
 end
 
--- Where packages are looked for may be changed by scripts, and by us.
+-- Both scripts and our code may change where packages are searched for.
 local function with_paths(library)
    local fields = copy(library)
    fields.path, fields.cpath = nil, nil
@@ -40,7 +40,7 @@ local function fill()
    end
    rawset(own, 'print', theirs_first(nil, 'print'))
    own.io.write, own.os.exit = theirs_first('io', 'write'), theirs_first('os', 'exit')
-   -- strings' methods, where the script has taken one away
+   -- for string methods that the script has removed
    setmetatable(string, { __index = own.string })
 end
 

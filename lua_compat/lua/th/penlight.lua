@@ -1,5 +1,5 @@
--- Penlight's names (stringx, tablex, path, List ...) as globals that are loaded when first read: Torch7's th loads pl
--- at every start. The user's Penlight comes before ours; a script's own pl.lua is not mistaken for either.
+-- Penlight's names (stringx, tablex, path, List ...) as globals that are loaded on first access: Torch7's th always
+-- loads pl. The user's Penlight takes precedence over ours; a script's own pl.lua is not mistaken for either.
 local names = require 'pl.names'
 
 local globals_metatable = {}
@@ -11,7 +11,7 @@ function globals_metatable.__index(globals, name)
 end
 setmetatable(_G, globals_metatable)
 
--- 'format' % values: Penlight's module text gives strings this operator, and is loaded when one asks for it.
+-- 'format' % values: Penlight's module text gives strings this operator, and is loaded on its first use.
 local strings = getmetatable('')
 if strings.__mod == nil then
    function strings.__mod(format, values)

@@ -1,11 +1,11 @@
--- trepl's print, in scripts and at the prompt: plain tables are shown with their contents.
--- Everything used here is kept in locals, because the sandbox removes some of it from the globals.
+-- trepl's print, for scripts and the prompt: plain tables are shown with their contents. Everything used here is kept
+-- in locals, because the sandbox removes some of it from the globals.
 local DEEPEST = 5
 local stdout, metatable_of = io.stdout, debug.getmetatable
 local plain_print, select, type = _G.print, select, type
 local typename, isTensor, isStorage = torch.typename, torch.isTensor, torch.isStorage
 
--- as_env: as env's print does, which a notebook's is: objects of Torch's classes with their fields, and no quotes
+-- as_env: prints like env, as a notebook does: objects of Torch's classes with their fields, strings without quotes
 local pretty = { depth = DEEPEST, paint = function(text) return text end, as_env = false }
 
 local function has_text(object)
@@ -31,7 +31,7 @@ local function sorted_keys(t)
    return keys
 end
 
--- One value in one line: a tensor or storage by its type and size, a string in quotes.
+-- A value on one line: a tensor or storage as its type and size, a string in quotes.
 local function brief(value)
    local name = typename(value)
    if name and (isTensor(value) or isStorage(value)) then
@@ -70,14 +70,14 @@ local function add_lines(lines, t, depth, seen)
    seen[t] = nil
 end
 
--- The text of a table, with nested tables down to ``pretty.depth``.
+-- The text of a table, with nested tables down to pretty.depth.
 function pretty.text(t)
    local lines = {}
    add_lines(lines, t, 0, {})
    return table.concat(lines, '\n')
 end
 
--- What print writes. A table that is written out ends its line; other values are separated by tabs.
+-- The output of print. A table with its contents ends the line; other values are separated by tabs.
 function pretty.line(n, ...)
    local pieces = {}
    for place = 1, n do
@@ -89,7 +89,7 @@ function pretty.line(n, ...)
    return table.concat(pieces)
 end
 
--- print, with plain tables written out. Lua's own print handles calls without tables, so they are as fast as before.
+-- print, with plain tables written out. Calls without tables go to Lua's own print, which is as fast as before.
 function pretty.print(...)
    local n = select('#', ...)
    for place = 1, n do

@@ -1,5 +1,6 @@
--- What an untrusted script may see of metatables. With the metatable of a userdata it could give our tensors another
--- finaliser, and with that of strings change what our own code calls as s:format(); it gets stand-ins for both.
+-- Protects metatables from an untrusted script. With the metatable of userdata it could give our tensors another
+-- finaliser, and with that of strings it could change what our own code calls as s:format(). It gets stand-ins for
+-- both.
 local class = require 'torch.core.class'
 
 local metatable_of, type, next = debug.getmetatable, type, next
@@ -9,8 +10,8 @@ local protection = {}
 
 function protection.refuse(name) error(('%s is not available in the sandbox'):format(name), 3) end
 
--- Fields of a userdata's metatable that a script neither sees nor changes: the finaliser frees memory, and __index is
--- what keeps the others from sight.
+-- Fields of a userdata's metatable that a script can neither read nor change: the finaliser frees memory, and __index
+-- hides the others.
 local HIDDEN = { __gc = true, __metatable = true, __index = true, __newindex = true, __mode = true }
 
 local stand_ins = setmetatable({}, { __mode = 'k' }) -- by metatable
@@ -37,13 +38,13 @@ local function stand_in(metatable)
    return shown
 end
 
--- A metatable as a script may have it.
+-- What a script gets in place of a metatable.
 function protection.shown(metatable)
    if class.is_of_userdata[metatable] then return stand_in(metatable) end
    return metatable
 end
 
--- A lookup in a metatable and those it inherits from, past their own __index.
+-- A lookup in a metatable and its ancestors that ignores their own __index.
 local function inherited(metatable)
    return function(_, key)
       local level = metatable
@@ -55,7 +56,7 @@ local function inherited(metatable)
    end
 end
 
--- From now on nothing leads from a userdata of a class, or from its constructor, to the metatable.
+-- From now on, neither a userdata of a class nor its constructor leads to the metatable.
 function protection.hide_metatables()
    for metatable in next, class.is_of_userdata do
       rawset(metatable, '__metatable', nil)
@@ -68,7 +69,7 @@ function protection.hide_metatables()
       constructor.__index, constructor.__newindex = stand_in(metatable), change(metatable)
    end
    class.shown = protection.shown
-   -- Lua's files, of which there are only the standard streams
+   -- Lua's files: there are only the standard streams
    local of_files = metatable_of(io.stdout)
    local methods = {}
    for name, method in next, of_files do
@@ -76,13 +77,13 @@ function protection.hide_metatables()
    end
    of_files.__index = methods
    local names, type_of_file = { [io.stdin] = 'stdin', [io.stdout] = 'stdout', [io.stderr] = 'stderr' }, io.type
-   function of_files.__tostring(file) -- not where it lies in memory
+   function of_files.__tostring(file) -- without its address
       return ('file (%s)'):format(type_of_file(file) == 'file' and names[file] or 'closed')
    end
 end
 
--- torch.pointer for scripts: the number that stands for an object, which is not its address. original: refuses what
--- has none
+-- torch.pointer for scripts: the number of an object, not its address. original: raises an error for values without a
+-- pointer
 function protection.pointer_for(original)
    local number_of = require('th.python').number_of
    return function(object)
@@ -91,19 +92,19 @@ function protection.pointer_for(original)
    end
 end
 
--- A class whose constructor refuses.
+-- A class whose constructor raises an error.
 function protection.without_constructor(name, refused)
    local metatable = class.getmetatable(name)
    rawset(metatable, 'new', refused)
    metatable_of(rawget(metatable, '__constructor')).__new = refused
 end
 
--- Strings: our code finds Lua's own functions whatever a script does; other names are looked up where scripts add them.
--- Operators a script adds none: a text would no longer be refused, or read, where a number is meant.
+-- Strings. Our code finds Lua's own functions whatever a script does; other names are looked up where scripts add them.
+-- A script cannot add operators: otherwise a string might be accepted where a number is required.
 local OWN = { 'byte', 'char', 'find', 'format', 'gmatch', 'gsub', 'len', 'lower', 'match', 'rep', 'reverse', 'sub',
    'upper' }
 
--- The function getmetatable for scripts; library: their table string.
+-- getmetatable for scripts; library: their table string.
 function protection.getmetatable_for(library)
    local of_strings = metatable_of('')
    local own = {}

@@ -1,10 +1,10 @@
--- require as in trepl: a name that starts with a dot is a path relative to the requiring file; data files are loaded,
--- too; a plain name that is nowhere in package.path is also looked for in the working folder and next to the requiring
--- file, with its ending or without.
+-- require as in trepl. A name that starts with a dot is a path relative to the requiring file; data files are loaded,
+-- too. A plain name that is not found in package.path is also looked for in the working folder and next to the
+-- requiring file, with or without a suffix.
 local paths = require 'paths'
 local plain_require, getinfo = require, debug.getinfo
 
--- Frames to skip when looking for the caller: these functions, and boot's protected calls.
+-- Stack frames to skip when looking for the caller: these functions, and the protected calls of boot.lua.
 local passed_over = { [getinfo(1, 'S').source] = true, ['@th/boot.lua'] = true }
 
 -- The folder of the file that calls require; for code that is not in a file, the working folder.
@@ -35,7 +35,7 @@ local readers = {
    json = read_json,
 }
 
--- A function that returns the value of a file: runs the code in it, or reads the data in it.
+-- A function that returns the value of a file: it runs the code, or reads the data in it.
 local function loader_of(path)
    local read = readers[path:match('%.(%w+)$')]
    if read then return function() return read(path) end end
@@ -50,7 +50,7 @@ local function find(path, ending)
    if paths.filep(path .. ending) then return path .. ending end
 end
 
--- The file that a path without its ending means; or nil and, for the message, the files that were tried.
+-- The file for a path without suffix; or nil and, for the message, the files that were tried.
 local function file_for(path)
    for _, ending in ipairs(ENDINGS) do
       local found = find(path, ending)
@@ -59,14 +59,14 @@ local function file_for(path)
    return nil, ("\n\tno file '%s' with %s after it"):format(path, table.concat(ENDINGS, ', '))
 end
 
--- The file that is meant by a path: Lua first, then the file of that very name, then data and folders.
+-- The file for a path: Lua first, then the file with exactly that name, then data and folders.
 local function file_at(path)
    local found = find(path, '.lua') or find(path, '')
    if found then return found end
    return file_for(path)
 end
 
--- Files that are meant by their path are run again by each require, even those of plain names.
+-- Files found by path are run again by each require, even if the name is plain.
 local found_as_path = {}
 
 function require(name)
@@ -82,7 +82,7 @@ end
 
 _G.require = require
 
--- The folders of package.path, each once, in their order.
+-- The folders of package.path, each once, in order.
 local function searched_folders()
    local folders, seen = {}, {}
    for folder in package.path:gmatch('([^;]*)/%?%.lua') do
@@ -104,7 +104,7 @@ local function how_to_get(package_name, known)
       table.concat(ways, ', or '))
 end
 
--- Says in one line what is known about a package that is not there.
+-- One line with what is known about a missing package.
 local function explanation(name, beside)
    local package_name = name:match('^[^.]+') or name
    local rocks = plain_require 'th.rocks'
@@ -130,12 +130,12 @@ local function last_loader(name)
       return loader_of(found)
    end
    local text = explanation(name, folder)
-   -- a script may have added loaders of its own, which are still to be asked
+   -- the script may have added loaders, which come next
    if package.loaders[#package.loaders] ~= last_loader then return '\n\t' .. text end
    error(text, 3) -- 1: this function, 2: require
 end
 
--- Why a library that was found cannot be loaded: C code for Torch7's own tensors.
+-- Why a library that was found cannot be loaded: it is C code for Torch7's own tensors.
 local function of_torch7(name, problem)
    local library = problem:match('lib(THC?%w*)%.') or problem:match('undefined symbol: (THC)[^h]') -- TH has THChar...
       or problem:match('undefined symbol: (TH)%u') or problem:match('undefined symbol: (luaT)_')
@@ -154,7 +154,7 @@ for place = 3, 4 do -- Lua's own loaders of C libraries
    end
 end
 
--- Torch7's own libraries, which scripts load to call them with tensors.
+-- Torch7's own libraries, which scripts load in order to call them with tensors.
 local OF_TORCH7 = {}
 for name in ('TH THC THNN THCUNN luaT torch cutorch nn cunn nnx image'):gmatch '%S+' do OF_TORCH7[name] = true end
 

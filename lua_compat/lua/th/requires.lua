@@ -1,12 +1,12 @@
--- th --rocks: which packages a script and the files of its folder require and lack, found in their text, which is not
--- run, and the command that gets the missing ones.
+-- th --rocks: lists the packages that a script and the files of its folder require and lack, and the command that
+-- installs them. The files are searched, but not run.
 local rocks = require 'th.rocks'
 local file_text = require 'th.file_text'
 
 local OURS = debug.getinfo(1, 'S').source:match('^@(.*/)th/requires%.lua$')
 local PLACE = '~/.luarocks/share/lua/5.1'
 
--- The end of a long string or comment that begins at a position; nil if none begins there.
+-- The end of a long string or comment that starts at a position; nil if none does.
 local function long_end(text, place)
    local _, last, level = text:find('^%[(=*)%[', place)
    if not last then return end
@@ -14,8 +14,8 @@ local function long_end(text, place)
    return last or #text
 end
 
--- Calls found(argument, place, tried) for each require: its argument, or nil if that is no plain string; ``tried``:
--- it is called through pcall.
+-- Calls found(argument, place, tried) for each require. argument: nil unless it is a plain string; tried: whether the
+-- call goes through pcall.
 local function each_require(text, found)
    local place, before = 1, ''
    while place <= #text do
@@ -55,7 +55,7 @@ end
 
 local function templates(folder) return ('%s/?.lua;%s/?/init.lua'):format(folder, folder) end
 
--- The file that a require means, if it is not one of ours; and whether there is a package at all.
+-- The file of a required name, unless it is one of ours; and whether the package exists at all.
 local function file_of(name, folder, script_folder)
    if name:byte() == 46 then -- 46: a dot
       local path = folder .. '/' .. name
@@ -80,12 +80,12 @@ local function names_of(list)
    return names
 end
 
--- Every file that is reached from the script, and the requires that lead nowhere, by their package's name.
+-- All files that are reached from the script, and the requires that find nothing, by package name.
 local function search(script)
    local script_folder = paths.dirname(script)
    local missing, computed, seen, files = {}, {}, { [script] = true }, { script }
    local here = {}
-   for _, path in ipairs(files) do -- grows
+   for _, path in ipairs(files) do -- grows during the loop
       local text = path:find('%.lua$') and file_text(path) or path == script and file_text(path) or ''
       local shown = path:sub(1, #script_folder + 1) == script_folder .. '/' and path:sub(#script_folder + 2) or path
       each_require(text, function(name, place, tried)
@@ -112,7 +112,7 @@ local function search(script)
    return missing, computed, #files, #names_of(here)
 end
 
--- Shell words that put a package where th looks for it; nil if we do not know it.
+-- The shell command that installs a package where th looks for it; nil if unknown.
 local function command_for(name)
    local known = rocks.plain[name]
    if not known then return nil end

@@ -1,6 +1,6 @@
--- What a failing require says about packages it knows, by the first part of their name. ``rock``: the name under which
--- LuaRocks has it (plain Lua, which th loads unmodified); ``source``: where to get one that LuaRocks lacks; ``debian``:
--- Debian's package. ``refused``: why th has no such package, and what to use instead.
+-- Hints for a failing require, by the first part of the package's name. rock: its name in LuaRocks (plain Lua, which th
+-- loads unmodified); source: where to get a package that LuaRocks lacks; debian: Debian's package. refused: why th has
+-- no such package, and what to use instead.
 local plain, refused = {}, {}
 
 local function rocks(names)
@@ -22,7 +22,7 @@ for name, package in pairs{ inspect = 'lua-inspect', json = 'lua-json', dkjson =
    plain[name].debian = package
 end
 
--- Where the sources are: ``repository`` on GitHub, and the ``part`` of it that is the package ('' all of it), if known.
+-- Sources: the `repository` on GitHub, and the `part` of it that is the package ('' for all of it), if known.
 for name, place in pairs{
    autobw = 'bshillingford/autobw.torch:', autograd = 'twitter/torch-autograd:src',
    classic = 'deepmind/classic:classic', dataload = 'Element-Research/dataload:', dataset = 'twitter/torch-dataset',
@@ -40,7 +40,7 @@ for name, place in pairs{
    known.source = 'https://github.com/' .. known.repository
 end
 
--- Packages that these load when they are loaded.
+-- Packages that these load.
 plain.rnn.needs, plain.dataload.needs = 'dpnn', 'torchx'
 
 local WINDOWS = 'it opens windows, which th lacks: save pictures with image.save, or look at them in a browser '

@@ -1,10 +1,9 @@
--- Removes from a Lua state whatever an untrusted script must not have. The packages it may use are loaded first, with
--- everything in reach; afterwards only what is listed here remains in the globals.
+-- Removes from a Lua state everything that an untrusted script must not have. The packages that it may use are loaded
+-- first, with full access; afterwards only the names listed here remain in the globals.
 --
--- Our code and the script do not share globals: the script has a table of its own, with copies of Lua's libraries. What
--- it puts there, or into string, table, math ..., our code never sees.
--- Called by lua_compat/runtime/state.py with the names of the packages and the Lua sources next to the script (by name
--- for require).
+-- Our code and the script do not share globals: the script has its own table, with copies of Lua's libraries. Our code
+-- never sees what the script stores there, or in string, table, math ... Called by lua_compat/runtime/state.py with the
+-- names of the packages, and the Lua sources next to the script (by name for require).
 local packages, sources = ...
 local allowed = require 'th.allowed'
 local protection = require 'th.protection'
@@ -24,7 +23,7 @@ local function refused(name)
    return function() refuse(name) end
 end
 
--- A table of which only ``kept`` can be read; reading anything else is refused by name.
+-- A table of which only `kept` can be read; reading anything else raises an error with its name.
 local function only(name, kept)
    return raw_setmetatable(kept, {
       __index = function(_, key) refuse(name .. '.' .. tostring(key)) end,
@@ -33,7 +32,7 @@ local function only(name, kept)
 end
 
 local metatable_of = debug.getmetatable
--- A table of the same fields, refusing what the other one refuses.
+-- A table with the same fields, which refuses what the original refuses.
 local function copy(t)
    local fields = {}
    for key, value in pairs(t) do fields[key] = value end
@@ -51,8 +50,8 @@ templates.make_all()
 local script_globals = {}
 class.use_globals(script_globals)
 
--- Source text only: bytecode can do what the language cannot. Scripts may put their own functions into string and
--- table: what is checked here does not go through these.
+-- Accepts only source text: bytecode can do what the language cannot. Scripts may replace functions in string and
+-- table, so these checks do not use them.
 local function compile(text, name, mode, environment)
    if type(text) ~= 'string' then error('source text expected', 2) end
    if byte(text) == 27 or (mode ~= nil and mode ~= 't' and mode ~= 'bt') then
@@ -72,7 +71,7 @@ local function load_pieces(piece, name, mode, environment)
    return compile(concat(pieces), name or '=(load)', mode, environment)
 end
 
--- The modules that require returns to scripts: the packages above, and those next to the script.
+-- The modules that require returns to scripts: the packages above, and files next to the script.
 local modules = {}
 for _, name in ipairs(packages) do modules[name] = loaded[name] end
 
@@ -90,13 +89,14 @@ local function sandboxed_require(name)
    return modules[name]
 end
 
--- Our own code finds what is loaded, and nothing else.
+-- Our own code can require what is loaded, and nothing else.
 local function require_loaded(name)
    if loaded[name] == nil then refuse('module ' .. tostring(name)) end
    return loaded[name]
 end
 
--- Leaves in a table what ``names`` has; whatever else it holds is refused. Fields that begin with __ belong to classes.
+-- Keeps the fields of a table that are in `names`; all others raise an error. Fields that start with __ belong to
+-- classes.
 local function keep(name, t, names)
    for key in pairs(t) do
       if not names[key] and not (type(key) == 'string' and key:find('^__')) then
@@ -129,12 +129,12 @@ function torch.newmetatable(name, parent, constructor, destructor, factory, modu
    if destructor ~= nil then refuse('the destructor of a class') end
    return shown(class.newmetatable(name, parent, constructor, nil, factory, module))
 end
--- The third argument is C's text of a type, or a C type, which no script has.
+-- The third argument is a C type, or its text; scripts have neither.
 function torch.metatype(name, metatable, ctype)
    if ctype ~= nil then refuse('a C type') end
    return class.metatype(name, metatable)
 end
--- Of functions, getenv and setenv are getfenv and setfenv.
+-- For functions, getenv and setenv are getfenv and setfenv.
 for _, name in ipairs{ 'getenv', 'setenv' } do
    local original = torch[name]
    torch[name] = function(object, environment)
@@ -143,7 +143,7 @@ for _, name in ipairs{ 'getenv', 'setenv' } do
    end
 end
 
--- What is left of the globals, for our code; then a copy of it for scripts.
+-- The remaining globals for our code; then a copy of them for scripts.
 local kept = {}
 for name in pairs(allowed.globals) do kept[name] = rawget(_G, name) end
 for _, name in ipairs(packages) do kept[name] = rawget(_G, name) end
@@ -172,7 +172,7 @@ end
 script_globals._G, script_globals.package.loaded = script_globals, modules
 script_globals.newproxy, script_globals.require = refused('newproxy'), sandboxed_require
 script_globals.getmetatable = protection.getmetatable_for(script_globals.string)
--- They are about the globals of the script.
+-- These functions apply to the script's globals.
 for _, name in ipairs{ 'who', 'clear', 'clearall' } do setfenv(xlua[name], script_globals) end
 
 local names = {}

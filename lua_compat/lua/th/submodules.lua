@@ -1,11 +1,11 @@
--- The files of Torch7's packages, which scripts require by their names (require 'nn.Linear'): here what they define
--- comes with the package, so it is loaded, and the file's value given.
+-- Lets scripts require the files of Torch7's packages by name (require 'nn.Linear'). Here their definitions are part of
+-- the package, so that is loaded, and the file's value is returned.
 local class = require 'torch.core.class'
 local paths = require 'paths'
 
 local FOLDER = debug.getinfo(1, 'S').source:match('^@(.*/)th/submodules%.lua$')
 
--- What files give that give something: a field of their package, or the package itself (true).
+-- The values of files that return one: a field of their package, or the package itself (true).
 local VALUES = {
    ['sys.fpath'] = 'fpath', ['nn.CrossEntropyCriterion'] = 'CrossEntropyCriterion',
    ['nngraph.simple_print'] = 'simple_print',
@@ -13,7 +13,7 @@ local VALUES = {
    ['cudnn.find'] = 'find', ['cudnn.env'] = true,
 }
 
--- Files that give nothing and whose name is that of no field.
+-- Files that return nothing and whose name is not a field.
 local FILES = {
    torch = 'FFInterface Tensor', nn = 'ErrorMessages',
    nngraph = 'JustElement JustTable ModuleFromCriterion graphinspecting',
@@ -21,17 +21,17 @@ local FILES = {
    hdf5 = 'file group dataset datasetOptions ffi', dok = 'inline', csvigo = 'File',
 }
 
--- Packages whose classes are another's.
+-- Packages whose classes belong to another package.
 local CLASSES_OF = { nnx = 'nn', cunn = 'nn' }
 
--- Whether there is what a file of that name defines: a class, a function or a table of them.
+-- Whether the package has what a file of that name defines: a class, a function or a table of them.
 local function defines(package_name, t, name)
    local kind = type(rawget(t, name))
    if kind == 'function' or kind == 'table' then return true end
    return class.getmetatable((CLASSES_OF[package_name] or package_name) .. '.' .. name) ~= nil
 end
 
--- As one of package.loaders: a function that gives the file's value, or nothing if that is no file of ours.
+-- A function for package.loaders: returns a function that returns the file's value, or nothing if the file is not ours.
 return function(name)
    local package_name, file = name:match('^(%w+)%.(%w[%w_]*)$')
    if not package_name or not paths.filep(FOLDER .. package_name .. '/init.lua') then return nil end

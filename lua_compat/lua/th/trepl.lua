@@ -4,7 +4,7 @@ local pretty = require 'th.pretty'
 _G.print = pretty.print
 _RESULTS, _LAST = {}, ''
 
--- How deep print goes into tables; 0: not at all.
+-- How many levels of tables print shows; 0: none.
 function setprintlevel(depth)
    if type(depth) ~= 'number' or depth < 0 then error('a number from 0 up expected', 2) end
    pretty.depth = math.floor(depth)
@@ -12,7 +12,7 @@ end
 
 local initial = {}
 
--- Shows the globals made since th started, without packages; who(true) includes them.
+-- Shows the globals created since th started, without packages; who(true) includes them.
 function who(all)
    local names = {}
    for name, value in pairs(_G) do
@@ -33,7 +33,7 @@ function who(all)
    end
 end
 
--- Requires a package and makes its contents global; existing globals stay, unless forced.
+-- Requires a package and makes its contents global; existing globals are kept unless `forced`.
 function import(package_name, forced)
    local found = require(package_name)
    local symbols = type(found) == 'table' and found or rawget(_G, package_name)

@@ -1,5 +1,5 @@
--- The code of a checking function: an if for each node of the graph, nested as the nodes are.
--- The chunk is called with istype, the constants (checks, default values, functions) and usage(...).
+-- Generates the code of a checking function: an if for each node of the graph, nested like the nodes. The chunk is
+-- called with istype, the constants (checks, default values, functions) and usage(...).
 
 local function has_default(rule) return rule.default or rule.defaulta or rule.defaultf end
 
@@ -10,7 +10,7 @@ local function place_of(rules, name)
    error(('invalid defaulta name <%s>'):format(name))
 end
 
--- A writer has the lines and the constants.
+-- A writer collects the lines and the constants.
 local Writer = {}
 Writer.__index = Writer
 
@@ -30,7 +30,7 @@ local function rules_after_self(node)
    return rules, node.rulesmask:sub(2)
 end
 
--- Gives the arguments their values: those passed, then the defaults, then those that default to another argument.
+-- Assigns values to the arguments: those passed, then the defaults, then defaults that refer to another argument.
 function Writer:values(depth, rules, mask, kind)
    local passed, later = 0, {}
    for place, rule in ipairs(rules) do
@@ -91,7 +91,7 @@ function Writer:node(node, kind, depth)
    end
 end
 
--- Tries the arguments in a table.
+-- Tries the arguments given in a table.
 function Writer:named(condition, setup, node, kind)
    self:line(1, 'if %s then', condition)
    self:line(2, setup)

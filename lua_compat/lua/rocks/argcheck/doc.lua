@@ -1,4 +1,4 @@
--- The documents of functions whose rules have one, kept between record() and stop().
+-- Collects the doc texts of functions' rules between record() and stop().
 local doc = {}
 
 function doc.record() doc.__record = {} end

@@ -1,4 +1,4 @@
--- Prints the documents of all functions whose rules are read from here on, when the script ends.
+-- When the script ends, prints the doc texts of all functions whose rules are read from here on.
 local doc = require 'argcheck.doc'
 
 doc.__noop = newproxy(true)

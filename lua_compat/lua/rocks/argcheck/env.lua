@@ -1,13 +1,13 @@
--- The types that argcheck knows: scripts may replace these functions.
+-- The type functions that argcheck uses; scripts may replace them.
 local env = { type = torch.type }
 
--- Whether a type's name has the pattern, in a part of it or, where that part is the pattern itself, in whole.
+-- Whether a type's name matches the pattern, as a part of it, or exactly if the pattern is the name itself.
 local function matches(name, pattern)
    local part = name:match(pattern)
    return part and (part ~= pattern or part == name)
 end
 
--- Whether an object is of a type or, of Torch's classes, of one that inherits from it; patterns match their names.
+-- Whether an object has a type or, for Torch's classes, inherits from it; a pattern is matched with the names.
 function env.istype(obj, typename)
    local class_name = torch.typename(obj)
    if not class_name then return type(obj) == typename end

@@ -1,6 +1,6 @@
--- A tree of the argument lists that a function takes: from the root, a node for each argument in turn, with its type,
--- its check and, for arguments by name, its name. A list that ends at a node has left its rules there, with the mask
--- that says which of them are used and the kind of call: O in order, N by name, M by name after self.
+-- A tree of the argument lists that a function accepts: from the root, a node for each argument in turn, with its type,
+-- its check and, for arguments by name, its name. Where a list ends, the node has its rules, the mask of the rules in
+-- use, and the kind of call: O in order, N by name, M by name after self.
 local usage = require 'argcheck.usage'
 
 local Node = {}
@@ -10,7 +10,7 @@ function Node.new(typename, name, check)
    return setmetatable({ type = assert(typename), name = name, check = check, next = {} }, Node)
 end
 
--- The arguments that a call passes, by its mask.
+-- The arguments of a call, according to its mask.
 local function steps_of(rules, mask, kind)
    local steps = {}
    for place = 1, #mask do
@@ -71,7 +71,7 @@ function Node:hasruletype(kind)
    return false
 end
 
--- How the function is called, in all its ways, and how it has been called.
+-- How the function can be called, in all its ways, and how it was called.
 function Node:usage(...)
    local ways, seen = {}, {}
    self:apply(function(node)
@@ -85,7 +85,7 @@ end
 
 function Node:id() return tostring(self):match('0x(%x+)') end
 
--- The tree as a program for Graphviz's dot.
+-- The tree in the language of Graphviz's dot.
 function Node:print()
    local lines = { 'digraph ACN {' }
    local function add(node)

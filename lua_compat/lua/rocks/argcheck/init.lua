@@ -1,11 +1,11 @@
--- The package argcheck: functions that check the arguments of others by rules, with default values, arguments by name
+-- The package argcheck: functions that check other functions' arguments by rules, with default values, named arguments
 -- and overloading.
 local env = require 'argcheck.env'
 local graph = require 'argcheck.graph'
 local doc = require 'argcheck.doc'
 local usage = require 'argcheck.usage'
 
--- The graph of each checking function: one that overloads it continues with that graph.
+-- The graph of each checking function, which an overload of it extends.
 local graphs = setmetatable({}, { __mode = 'k' })
 
 local function of_type(value, kind) return value == nil or type(value) == kind end
@@ -34,7 +34,8 @@ local function check_rules(rules)
    end
 end
 
--- The digits of every combination of 1 (an argument is there), 2 (it is not) and 3 (it is nil), the last one first.
+-- All combinations of 1 (an argument is present), 2 (it is absent) and 3 (it is nil) as digits, the last argument
+-- first.
 local function masks(rules)
    local list = { '' }
    for _, rule in ipairs(rules) do

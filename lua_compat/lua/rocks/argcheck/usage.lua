@@ -1,12 +1,12 @@
--- The texts of argcheck: how a function is called, and how it has been called.
+-- argcheck's messages: how a function can be called, and how it was called.
 local env = require 'argcheck.env'
 local usage = {}
 
-local MOST_KEYS = 20 -- of a table in the call that is shown
+local MOST_KEYS = 20 -- shown of a table in the call
 
 local function is_optional(rule) return rule.opt or rule.default ~= nil or rule.defaulta or rule.defaultf end
 
--- x, y, [z]: what @ARGP stands for.
+-- x, y, [z]: the text for @ARGP.
 local function in_order(rules)
    local parts = {}
    for place, rule in ipairs(rules) do
@@ -29,7 +29,7 @@ end
 
 local function padded(text, width) return text .. (' '):rep(width - #text) end
 
--- A line for each argument, in columns: what @ARGT stands for.
+-- A line for each argument, in columns: the text for @ARGT.
 local function in_lines(rules)
    local widest_name, widest = 0, 0
    for _, rule in ipairs(rules) do widest_name = math.max(widest_name, #rule.name) end
@@ -78,7 +78,7 @@ local function of_call(graph, ...)
    return '*Got:* ' .. table.concat(got, ', ')
 end
 
--- Markdown in colors, where both outputs are terminals and sundown is there.
+-- Renders Markdown in colours if both outputs are terminals and sundown is available.
 function usage.render(text)
    if torch.isatty(io.stderr) and torch.isatty(io.stdout) then
       local found, ascii = pcall(require, 'sundown.ascii')
@@ -87,7 +87,7 @@ function usage.render(text)
    return text
 end
 
--- usage(true, rules): how a function with these rules is called; usage(false, graph, ...): how it has been called.
+-- usage(true, rules): how a function with these rules can be called; usage(false, graph, ...): how it was called.
 function usage.usage(wanted, rules, ...)
    if wanted then return of_rules(rules) end
    return of_call(rules, ...)

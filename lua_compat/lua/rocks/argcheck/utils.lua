@@ -17,7 +17,7 @@ function utils.getupvalue(func, name, quiet)
    return value
 end
 
--- Returns the value before.
+-- Returns the previous value.
 function utils.setupvalue(func, name, newvalue, quiet)
    local place, value = place_of(func, name, quiet)
    if place then debug.setupvalue(func, place, newvalue) end

@@ -1,4 +1,4 @@
--- Moses' functions of arrays.
+-- Moses' functions for arrays.
 local FOLDER = (...):gsub('[^.]+$', '')
 local objects, tables = require(FOLDER .. 'objects'), require(FOLDER .. 'tables')
 local isEqual, include = objects.isEqual, tables.include
@@ -9,7 +9,7 @@ local function clamped(value, least, most)
    return value > most and most or value
 end
 
--- The values whose keys are from ``start`` (the first key) to ``finish`` (the length).
+-- The values at keys from `start` (default: the first key) to `finish` (default: the length).
 function M.slice(array, start, finish)
    return tables.select(array, function(key)
       return key >= (start or next(array)) and key <= (finish or #array)
@@ -43,7 +43,7 @@ function M.fill(array, value, i, j)
    return array
 end
 
--- The first position whose value fails a test.
+-- The first position whose value fails the test.
 local function first_failing(array, f, ...)
    for place, value in ipairs(array) do
       if not f(place, value, ...) then return place end
@@ -87,7 +87,7 @@ function M.findIndex(array, predicate, ...)
    end
 end
 
--- The predicate is given places counted from the end.
+-- The predicate receives positions counted from the end.
 function M.findLastIndex(array, predicate, ...)
    local from_end = M.findIndex(tables.reverse(array), predicate, ...)
    return from_end and #array - from_end + 1
@@ -131,7 +131,8 @@ function M.removeRange(array, start, finish)
    return array
 end
 
--- Neighbours for which f gives the same are together in a chunk. The first has number 0, or 1 if f gives false.
+-- Consecutive values with the same result of f form a chunk. Chunks count from 0, or from 1 if the first result is
+-- false.
 function M.chunk(array, f, ...)
    if not objects.isArray(array) then return array end
    local chunks, number, last = {}, 0, nil
@@ -215,7 +216,7 @@ function M.interleave(...) return objects.flatten(M.zip(...)) end
 
 function M.interpose(value, array) return objects.flatten(M.zip(array, M.rep(value, #array - 1))) end
 
--- range(to), range(from, to) or range(from, to, step); empty if there is no step to go.
+-- range(to), range(from, to) or range(from, to, step); empty if the step leads away from the end.
 function M.range(...)
    local n = #{ ... }
    if n == 0 then return {} end
@@ -236,7 +237,7 @@ function M.rep(value, n)
    return list
 end
 
--- Yields the parts of n values that begin every ``stride`` places, the last one filled up with ``pad``.
+-- Yields parts of n values, starting every `stride` positions; the last one is filled up with `pad`.
 local function yield_parts(array, n, stride, pad, wanted)
    for before = 0, #array, stride do
       local part = slice(array, before + 1, before + n)
@@ -254,7 +255,7 @@ function M.partition(array, n, pad)
    end)
 end
 
--- Neighbouring parts share a value.
+-- Consecutive parts share a value.
 function M.sliding(array, n, pad)
    if n <= 1 then return end
    return coroutine.wrap(function()
@@ -262,7 +263,7 @@ function M.sliding(array, n, pad)
    end)
 end
 
--- Each value in turn is the last of the first n, and the others are permuted before it, in the array itself.
+-- Each of the first n values is put last in turn, and the others are permuted before it, in place.
 local function yield_permutations(array, n)
    if n == 0 then coroutine.yield(array) end
    for place = 1, n do

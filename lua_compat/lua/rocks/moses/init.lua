@@ -6,7 +6,7 @@ for _, part in ipairs{ 'objects', 'tables', 'arrays', 'utilities' } do
    for name, f in pairs(require(FOLDER .. '.' .. part)) do functions[name] = f end
 end
 
--- A function, and its other names.
+-- Functions and their aliases.
 for name, others in pairs{
    each = 'forEach', eachi = 'forEachi', cycle = 'loop', map = 'collect', reduce = 'inject foldl',
    reduceRight = 'injectr foldr', mapReduce = 'mapr', mapReduceRight = 'maprr', include = 'any some contains',
@@ -41,7 +41,7 @@ setmetatable(moses, {
    __index = function(_, name) return methods[name] end,
 })
 
--- As a method of a wrapped value, a function gives its first result wrapped.
+-- As a method of a wrapped value, a function returns its first result wrapped.
 for name, f in pairs(functions) do
    methods[name] = function(value, ...)
       if type(value) == 'table' and value._wrapped then return wrapped((f(value._value, ...))) end

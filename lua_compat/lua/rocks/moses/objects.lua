@@ -1,4 +1,4 @@
--- Moses' functions of objects, and what a value is.
+-- Moses' functions for objects, and type tests.
 local M = {}
 
 function M.isTable(t) return type(t) == 'table' end
@@ -19,7 +19,7 @@ function M.isCallable(obj)
    return metatable and metatable.__call ~= nil or false
 end
 
--- Whether there are as many keys as consecutive places from 1 on.
+-- Whether the number of keys equals the number of consecutive positions from 1 on.
 function M.isArray(obj)
    if type(obj) ~= 'table' then return false end
    local place = 0
@@ -30,7 +30,7 @@ function M.isArray(obj)
    return true
 end
 
--- Numbers and booleans are empty, too.
+-- Numbers and booleans also count as empty.
 function M.isEmpty(obj)
    if type(obj) == 'string' then return #obj == 0 end
    return type(obj) ~= 'table' or next(obj) == nil
@@ -42,13 +42,13 @@ local function count(t)
    return n
 end
 
--- The number of a table's keys; otherwise of the arguments that are not nil.
+-- The number of a table's keys; otherwise the number of arguments that are not nil.
 function M.size(...)
    local first = ...
    return count(type(first) == 'table' and first or { ... })
 end
 
--- Equal in all that they hold. ``useMt``: as their __eq says, if one has it.
+-- Deep equality. useMt: uses __eq if an object has one.
 function M.isEqual(objA, objB, useMt)
    if type(objA) ~= type(objB) then return false end
    if type(objA) ~= 'table' then return objA == objB end
@@ -114,7 +114,7 @@ function M.extend(destObj, ...)
    return destObj
 end
 
--- The sorted names of an object's functions; with ``recurseMt`` also those of the table after it.
+-- The sorted names of an object's functions; with recurseMt, followed by those of its metatable.
 function M.functions(obj, recurseMt)
    local names = {}
    for name, value in pairs(obj) do
@@ -140,7 +140,7 @@ function M.tap(obj, f, ...)
    return obj
 end
 
--- The items of a table, those of the tables in it in their places. ``shallow``: only of those directly in it.
+-- The items of a table, with nested tables replaced by their items. shallow: only one level.
 function M.flatten(array, shallow)
    local flat = {}
    for _, value in pairs(array) do
@@ -170,7 +170,7 @@ function M.omit(obj, ...)
    return left
 end
 
--- Gives an object the fields of a template that it lacks or has as false.
+-- Copies fields of a template that an object lacks or that are false in it.
 function M.template(obj, template)
    for key, value in pairs(template or {}) do
       if not obj[key] then obj[key] = value end

@@ -1,4 +1,4 @@
--- Moses' functions of tables with any keys.
+-- Moses' functions for tables with any keys.
 local objects = require((...):gsub('[^.]+$', 'objects'))
 local isCallable, isEqual, isInteger = objects.isCallable, objects.isEqual, objects.isInteger
 local M = {}
@@ -15,7 +15,7 @@ function M.each(t, f, ...)
    for key, value in pairs(t) do f(key, value, ...) end
 end
 
--- The whole keys, from the lowest on.
+-- Visits the integer keys, lowest first.
 function M.eachi(t, f, ...)
    local keys = {}
    for key in pairs(t) do
@@ -31,7 +31,7 @@ function M.at(t, ...)
    return values
 end
 
--- What f gives replaces each value; two results are a key and its value.
+-- Replaces each value by the result of f; two results are a key and its value.
 function M.map(t, f, ...)
    local results = {}
    for key, value in pairs(t) do
@@ -55,7 +55,7 @@ function M.select(t, f, ...)
 end
 local select_values = M.select
 
--- The values for which f gives false; those for which it gives nil are in neither part.
+-- The values for which f returns false; those for which it returns nil are dropped.
 function M.reject(t, f, ...)
    local left = {}
    for key, rejected in pairs(map(t, f, ...)) do
@@ -118,7 +118,7 @@ end
 function M.reduceRight(t, f, state) return reduce(reversed(t), f, state) end
 function M.mapReduceRight(t, f, state) return M.mapReduce(reversed(t), f, state) end
 
--- The key of the first value that equals another, or for which that, a function, gives true.
+-- The key of the first value that equals `value` or, if that is a function, satisfies it.
 function M.detect(t, value)
    local matches = type(value) == 'function' and value or isEqual
    for key, other in pairs(t) do
@@ -148,7 +148,7 @@ function M.findWhere(t, props)
    return key and t[key]
 end
 
--- Whether f gives a true value, and no two results that share a key, for every item.
+-- Whether f returns a true value for every item. Results that share a key count once.
 function M.all(t, f, ...)
    local passed = select_values(map(t, f, ...), function(_, result) return result end)
    return #passed == M.count(t)
@@ -184,7 +184,7 @@ local function extreme(better)
 end
 M.max, M.min = extreme(more), extreme(less)
 
--- Each value changes places with one before it, drawn by math.random.
+-- Exchanges each value with one before it, drawn by math.random.
 function M.shuffle(t, seed)
    if seed then math.randomseed(seed) end
    local shuffled = {}

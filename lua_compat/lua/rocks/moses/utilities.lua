@@ -1,4 +1,4 @@
--- Moses' functions of functions.
+-- Moses' functions for functions.
 local FOLDER = (...):gsub('[^.]+$', '')
 local arrays, tables = require(FOLDER .. 'arrays'), require(FOLDER .. 'tables')
 local append, reverse = arrays.append, tables.reverse
@@ -10,7 +10,7 @@ function M.constant(value)
    return function() return value end
 end
 
--- The results may be forgotten when memory is collected.
+-- Cached results may be dropped by the garbage collector.
 function M.memoize(f, hash)
    local results = setmetatable({}, { __mode = 'kv' })
    return function(...)
@@ -21,7 +21,7 @@ function M.memoize(f, hash)
    end
 end
 
--- From the count-th call on f gets the arguments of that call.
+-- From the count-th call on, f receives the arguments of that call.
 function M.before(f, count)
    local calls, arguments = 0, {}
    return function(...)
@@ -147,7 +147,7 @@ function M.overArgs(f, ...)
    end
 end
 
--- The given arguments, with the later ones in the places of '_': those that are used up leave ``later``.
+-- The given arguments with '_' replaced by later ones; those used are removed from `later`.
 local function filled(given, later)
    local arguments = {}
    for place, value in ipairs(given) do
@@ -182,7 +182,7 @@ function M.curry(f, n_args)
       if v ~= nil then arguments[#arguments + 1] = v end
       if #arguments < n_args then return curried end
       local results = { f(unpack(arguments)) }
-      arguments = {} -- not where f fails: its arguments are then kept
+      arguments = {} -- if f raises an error, its arguments are kept
       return unpack(results)
    end
    return curried

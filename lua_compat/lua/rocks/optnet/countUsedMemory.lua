@@ -1,4 +1,4 @@
--- optnet.countUsedMemory(net): bytes of the storages that a net's tensors have, each counted once for its purpose.
+-- optnet.countUsedMemory(net): the bytes in the storages of a net's tensors, each counted once for each purpose.
 local optnet = require 'optnet.env'
 local utils = require 'optnet.utils'
 

@@ -1,2 +1,2 @@
--- The table that optnet's files fill.
+-- The package's table, to which optnet's files add their functions.
 return {}

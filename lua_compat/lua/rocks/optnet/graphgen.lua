@@ -1,10 +1,10 @@
--- require 'optnet.graphgen' (net, input, opts): the graph of the tensors that a net computes, one color a storage.
--- opts.nodeData(text, tensor): a node's text; opts.displayProps: Graphviz's attributes; opts.addOutputNode: ends with
--- a node for the output.
+-- require 'optnet.graphgen' (net, input, opts): the graph of the tensors that a net computes, with one colour for each
+-- storage. opts.nodeData(text, tensor): a node's text; opts.displayProps: Graphviz attributes; opts.addOutputNode: adds
+-- a node for the output at the end.
 require 'graph'
 local utils = require 'optnet.utils'
 
--- Graphviz's color names from aliceblue to goldenrod; 1234 behind one stands for its four shades.
+-- Graphviz's colour names from aliceblue to goldenrod; 1234 after a name stands for its four shades.
 local COLORS = {}
 for name, shades in ([[aliceblue antiquewhite1234 aquamarine1234 azure1234 beige bisque1234 black blanchedalmond blue1234
    blueviolet brown1234 burlywood1234 cadetblue1234 chartreuse1234 chocolate1234 coral1234 cornflowerblue cornsilk1234
@@ -26,7 +26,7 @@ local COMPUTES_FROM_BRANCHES = set_of 'nn.Concat nn.Parallel nn.DepthConcat inn.
 
 local function last_of(module) return module.modules and module:get(module:size()) or module end
 
--- A function that makes the node of a tensor: Storage id n, and a color drawn for each storage.
+-- A function that makes a tensor's node: Storage id n, with a random colour for each storage.
 local function node_maker(opts)
    local ids, colors, count = {}, {}, 0
    return function(name, tensor)
@@ -56,7 +56,7 @@ return function(net, input, opts)
       nodes[address] = nodes[address] or make(name, t)
       return nodes[address]
    end
-   -- a node of its own for each tensor, named after its place
+   -- a separate node for each tensor, named after its position
    local function boundary(t, name)
       if torch.isTensor(t) then
          nodes[torch.pointer(t)] = make(name, t)
@@ -77,7 +77,7 @@ return function(net, input, opts)
 
    boundary(input, 'Input')
    if torch.typename(net) == 'nn.DataParallelTable' then net = net.modules[1] end
-   net:forward(input) -- all outputs are there before the graph is made
+   net:forward(input) -- all outputs must exist before the graph is made
    net:apply(function(m)
       local compute, class = m.updateOutput, torch.typename(m)
       function m:updateOutput(given)

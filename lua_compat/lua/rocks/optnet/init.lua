@@ -1,4 +1,4 @@
--- The package optnet (optimize-net): tensors of a net whose lives do not overlap share a storage.
+-- The package optnet (optimize-net): tensors of a net that are not in use at the same time share a storage.
 require 'nn'
 
 local optnet = require 'optnet.env'
@@ -8,7 +8,7 @@ require 'optnet.countUsedMemory'
 
 local SHARED_FROM = 2 -- elements
 
--- Buffers that a layer fills anew in each call, so that all layers of its class can share one.
+-- Buffers that a layer fills in each call, so that all layers of its class can share one.
 local REUSED = {
    inference = {
       ['nn.SpatialConvolution'] = { 'finput', 'fgradInput' }, ['nn.SpatialConvolutionMM'] = { 'finput', 'fgradInput' },
@@ -19,7 +19,7 @@ local REUSED = {
 }
 
 local function each_reused(net, mode, found)
-   -- what unpools needs the places of the largest elements
+   -- unpooling needs the positions of the maxima
    local unpools = #net:findModules('nn.SpatialMaxUnpooling') > 0 and mode ~= 'all'
    local names = REUSED[mode == 'training' and mode or 'inference']
    net:apply(function(m)
@@ -39,14 +39,14 @@ local function share_buffers(net, mode)
    end)
 end
 
--- Threshold works in place for some of its values only.
+-- Threshold works in place only for some values.
 local function work_in_place(net)
    net:apply(function(m)
       if m.inplace ~= nil and torch.typename(m) ~= 'nn.Threshold' then m.inplace = true end
    end)
 end
 
--- Groups of tensors that can have one storage: each goes to the group whose largest tensor is nearest to it in size.
+-- Groups tensors that can share a storage: each joins the group whose largest tensor is closest to it in size.
 local function grouped(lives)
    table.sort(lives, function(a, b) return a.used < b.used end)
    local groups = {}
@@ -87,7 +87,7 @@ local function each_gradient(net, found)
    end)
 end
 
--- Empties the gradients of the parameters and notes which storages they shared, for their return.
+-- Empties the parameters' gradients, and records which storages they shared, so that they can be restored.
 local function remove_gradients(net)
    local kept = {}
    each_gradient(net, function(gradient)
@@ -118,7 +118,7 @@ local function return_gradients(net)
    net.__gradParamsInfo = nil
 end
 
--- cudnn's layers look at their input anew.
+-- Makes cudnn's layers read their input's sizes again.
 local function forget_sizes(net)
    net:apply(function(m)
       if torch.typename(m):find('cudnn') and torch.typename(m.iSize) == 'torch.LongStorage' then m.iSize:fill(0) end

@@ -8,8 +8,8 @@ local WRAPPED = { 'updateOutput', 'updateGradInput', 'accGradParameters', 'backw
 
 local function last_of(module) return module.modules and module:get(module:size()) or module end
 
--- What keeps the tensors' lives: written(t, name) and read(t, name) say that a call does so with t, or with all in a
--- list; next_call counts calls; keep(t) marks what must stay as it is.
+-- Records the tensors' lifetimes: written(t, name) and read(t, name) note a call that writes or reads t, or all tensors
+-- in a list; next_call counts calls; keep(t) excludes t from sharing.
 local function record()
    local lives, track, call = {}, {}, 1
    local function new(t, name)
@@ -69,7 +69,7 @@ local function watch_backward(m, record_of)
    end
 end
 
--- The lives of the tensors of a net that has computed this input before, in the order in which they were met.
+-- The lifetimes of the tensors of a net that has processed this input before, in order of occurrence.
 function liveness.of(net, input, mode)
    local lives, record_of = record()
    net:apply(function(m)

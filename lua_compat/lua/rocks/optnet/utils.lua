@@ -1,8 +1,8 @@
--- What optnet's files and scripts that use it share.
+-- Functions shared by optnet's files and by scripts that use it.
 local utils = {}
 
--- Calls seen(t, ...) for each tensor with a storage, in lists within lists, too, after new(t, ...) for the first one of
--- each storage; track keeps what that gives, by the storage's address.
+-- Calls seen(t, ...) for each tensor with a storage, also in nested lists, and before that new(t, ...) for the first
+-- tensor of each storage. track keeps the results of new, by the storage's address.
 function utils.keepTrack(t, track, new, seen, ...)
    if torch.isTensor(t) then
       local storage = t:storage()

@@ -1,4 +1,4 @@
--- torch.Tester with options on the command line, and comparisons that only give their outcome where one asks.
+-- torch.Tester with command-line options, and comparisons that can return their outcome without counting it.
 local lapp = require 'pl.lapp'
 
 local Tester, parent = torch.class('totem.Tester', 'torch.Tester')
@@ -60,7 +60,7 @@ function Tester:_run(tests)
    if self.extraOutputFile then self:_logExtraOutput(tests) end
 end
 
--- A line for each test, and one for all: how many assertions held, failed, and how many errors there were.
+-- A line for each test, and one for all: the numbers of passed assertions, failed assertions, and errors.
 function Tester:_logExtraOutput(tests)
    local file, passed, failed, errors = self.extraOutputFile, 0, 0, 0
    for name in pairs(tests) do

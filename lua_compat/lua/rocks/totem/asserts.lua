@@ -1,4 +1,4 @@
--- Equality to a tolerance: each function gives whether it holds, and what is wrong where it does not.
+-- Equality within a tolerance: each function returns whether it holds and, if not, the reason.
 local function wanted(kind, is, a, b, tolerance)
    assert(is(a), 'First argument should be a ' .. kind)
    assert(is(b), 'Second argument should be a ' .. kind)
@@ -11,14 +11,14 @@ local function violated(what, negate, name, a, b, other_name)
       tostring(b))
 end
 
--- Whether a difference is within the tolerance, or, negated, beyond it.
+-- Whether a difference is within the tolerance or, if negated, exceeds it.
 local function close(difference, tolerance, negate, what)
    local ok = (difference <= tolerance) ~= negate
    return ok, not ok and violated(what, negate, 'max diff', difference, tolerance, 'tolerance') or nil
 end
 
 local function largest_difference(a, b)
-   if not a.abs then a = a:double() end -- bytes, chars and shorts have none
+   if not a.abs then a = a:double() end -- missing for bytes, chars and shorts
    if not b.abs then b = b:double() end
    return a:clone():add(-1, b):abs():max()
 end

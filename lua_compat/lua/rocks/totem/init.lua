@@ -1,7 +1,7 @@
--- The package totem: the tester that became torch.Tester, with a command line and checks of nn's modules.
+-- The package totem: the tester that became torch.Tester, with a command line and checks for nn's modules.
 require 'torch'
 
--- The functions for nn's modules are loaded when one is asked for.
+-- The checks for nn's modules are loaded on first use.
 totem = setmetatable({}, { __index = function(_, key)
    if key ~= 'nn' then return nil end
    require 'totem.nn'

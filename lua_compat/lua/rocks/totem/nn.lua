@@ -1,11 +1,11 @@
--- Checks of nn's modules: gradients against differences, batches against single inputs, types, and files.
+-- Checks for nn's modules: gradients against finite differences, batches against single inputs, types, and files.
 require 'nn'
 local nesting = require 'nngraph.nesting'
 local pretty = require 'pl.pretty'
 
 totem.nn = {}
 
--- A function that makes the generators draw again what they draw from now on.
+-- Returns a function that restores the generators' current state, so that they repeat their draws.
 local function generators()
    local cpu = torch.getRNGState()
    local gpu = rawget(_G, 'cutorch') and cutorch.getRNGState()
@@ -48,7 +48,7 @@ local function same_sizes(tester, input, gradInput)
    end
 end
 
--- Its output and gradInput are tensors of its own, whatever the module behind it does with them.
+-- Its output and gradInput are its own tensors, whatever the module after it does with them.
 local Copy, Module = torch.class('totem._nn_CopyModule', 'nn.Module')
 
 function Copy:__init(tester)
@@ -89,7 +89,7 @@ end
 
 local function is_double(t) return t:type() == 'torch.DoubleTensor' end
 
--- The gradient of evaluate() in a tensor's elements, by central differences.
+-- The gradient of evaluate() with respect to a tensor's elements, by central differences.
 local function by_differences(evaluate, t)
    local flat = t.new(t:storage())
    assert(flat:nElement() == t:nElement(), 'shared storage of params is not supported')
@@ -125,7 +125,7 @@ function totem.nn.checkGradients(tester, module, input, precision)
    for _, entry in ipairs(checked) do
       local t, gradient, name = entry[1], entry[2], entry[3]
       local is_parameter = name == 'params'
-      -- gradients of parameters are added to what is there
+      -- gradients of parameters are accumulated
       local before = gradient:clone():uniform()
       if not is_parameter then before:zero() end
       local function evaluate()
@@ -144,7 +144,7 @@ function totem.nn.checkGradients(tester, module, input, precision)
    end
 end
 
--- The inputs that a batch is made of.
+-- The single inputs of a batch.
 local function single(batch)
    local inputs = {}
    if torch.isTensor(batch) then
@@ -208,7 +208,7 @@ function totem.nn.checkTypePreservesSharing(tester, module, type_name)
    tester:assert(problem == nil, problem)
 end
 
--- The names of the tensors of a type in an object, which may refer to itself.
+-- The names of the tensors of a type in an object, which may contain cycles.
 local function tensors_of_type(object, type_name)
    local found, seen = {}, {}
    local function look(value, name)
@@ -226,7 +226,7 @@ local function tensors_of_type(object, type_name)
    return found
 end
 
--- Casts tensors; those within a table take their new type's place in it.
+-- Converts tensors; those in a table are replaced there.
 local function cast(tester, value, type_name)
    if torch.isTensor(value) then return value:type(type_name) end
    if type(value) ~= 'table' then

@@ -1,7 +1,7 @@
 -- Autoencoders: beta * loss(decoder(encoder(input)), target) + lambda * cost(code).
 local modules = require 'unsup.modules'
 
--- Gives a class the passes of an autoencoder; ``cost`` is the field that holds the code's cost, if the net has one.
+-- Gives a class the passes of an autoencoder; `cost` is the field that holds the code's cost, if the net has one.
 local function autoencoder(Class, cost)
    modules.pair(Class)
 

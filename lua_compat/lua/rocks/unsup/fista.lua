@@ -6,8 +6,8 @@ local modules = require 'unsup.modules'
 local DEFAULTS = { L = 0.1, Lstep = 1.5, maxiter = 50, maxline = 20, errthres = 1e-4 }
 local LEAST_L = 0.1
 
--- Gives a module the functions that FISTA takes: the smooth cost ``f``, the cost ``g`` of the code, and ``pl``, which
--- solves g near a point. ``weight`` is the smooth cost's.
+-- Gives a module the functions that FISTA takes: the smooth cost `f`, the cost `g` of the code, and `pl`, which
+-- solves g near a point. `weight` is the smooth cost's.
 local function prepare(self, weight)
    local function derivative(mode) return mode and mode:match('dx') end
 

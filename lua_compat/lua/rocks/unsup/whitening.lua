@@ -1,5 +1,5 @@
 -- Whitening of data (samples x ...) by principal components, in their space (pca) or turned back to the data's (zca):
--- white = (x - means) P, and x = white invP + means. ``*_whiten`` computes means, P and invP if they are not given.
+-- white = (x - means) P, and x = white invP + means. `*_whiten` computes means, P and invP if they are not given.
 local EPSILON = 1e-5
 
 local function as_rows(data)

@@ -1,4 +1,4 @@
--- Actions that Python calls: each returns an error as text, or nil and its results.
+-- Wraps actions that Python calls: each returns an error as text, or nil and its results.
 local function finish(ok, problem, ...)
    if not ok then return tostring(problem) end
    return nil, problem, ...

@@ -1,9 +1,9 @@
--- Objects of nn whose fields Python sees and changes: lua_compat/legacy. Modules and tensors have numbers, Python's
--- positive, Lua's negative; a tensor's memory is PyTorch's, used by both. Values cross as a text that describes them,
--- with what it names next to it:
+-- Objects of nn whose fields Python reads and changes, for lua_compat/legacy. Modules and tensors have numbers,
+-- Python's positive, Lua's negative; a tensor's memory is PyTorch's and shared by both. Values are passed as a text
+-- that describes them, with the values that it refers to after it:
 --   n  nil      b B  false, true      d  a number      s  a string      m  a module, by its number
---   t  a tensor that has not changed, by its number      { }  a list      h }  a table: key, value, ...
---   z Z  a LongStorage, another storage: its count and elements
+--   t  an unchanged tensor, by its number      { }  a list      h }  a table: key, value, ...
+--   z Z  a LongStorage, another storage: its size and elements
 --   T  another tensor, from Python: number, type code, handle, address and elements of its memory, offset, dimensions,
 --      sizes..., strides...; to Python: number, handle
 -- Every action returns an error as text, or nil and its results.
@@ -28,11 +28,11 @@ local function numbered(value, list)
       number = last
       numbers[value] = number
    end
-   list[number] = value -- again where Python had done without it
+   list[number] = value -- again if Python had dropped it
    return number
 end
 
--- The storage on memory of PyTorch's: one for all tensors there, so that all see where it moves to.
+-- The storage on PyTorch's memory: one for all tensors there, so that all see when it moves.
 local function storage_at(T, handle, address, elements)
    local S = storages[address]
    if S and S.T == T and S.p and address_of(S) == address then
@@ -170,7 +170,7 @@ local function encoded(...)
    return finish()
 end
 
--- Indices in Python count from 0: a tensor of indices, or a number, of Lua's.
+-- Converts indices from Python's counting from 0 to Lua's: a tensor, a table or a number.
 local function shifted(indices)
    if torch.isTensor(indices) then return indices:clone():add(1) end
    if type(indices) == 'table' then
@@ -183,9 +183,9 @@ end
 
 local function of_pair(input) return { input[1], shifted(input[2]) } end
 
-local taking_indices = setmetatable({}, { __mode = 'k' }) -- by object, its methods that take Python's indices
+local taking_indices = setmetatable({}, { __mode = 'k' }) -- by object: its methods that take Python's indices
 
--- A PartialLinear counts from 1 in the table of weights that it looks up.
+-- A PartialLinear counts from 1 in its own lookup table.
 local function with_own_indices(object)
    for _, module in ipairs(object.network:listModules()) do
       for name in pairs(taking_indices[module] or {}) do module[name] = nil end
@@ -193,7 +193,7 @@ local function with_own_indices(object)
    end
 end
 
--- By class: what is done to the input, to the target of a criterion, and before the call to the object.
+-- By class: the conversions of the input and of a criterion's target, and what is done to the object before the call.
 local function target(class_name) return { class_name, nil, shifted } end
 local INDICES = {}
 for _, entry in ipairs{
@@ -226,7 +226,7 @@ local actions = {}
 
 function actions.legacy_start(callback)
    call_python = callback
-   local elsewhere = {} -- what lies in the program's folder is no package of ours
+   local elsewhere = {} -- a file in the program's folder is not one of our packages
    for place in package.path:gmatch '[^;]+' do
       if not place:find '^%./' then elsewhere[#elsewhere + 1] = place end
    end
@@ -236,7 +236,7 @@ end
 
 function actions.legacy_has(typename) return torch.getmetatable(typename) ~= nil end
 
--- An object without fields; with ``overridden``, names of methods, those are Python's.
+-- An object without fields; the methods named in `overridden` are Python's.
 function actions.legacy_empty(number, typename, overridden)
    local object = torch.factory(typename)()
    modules[number], numbers[object] = object, number
@@ -246,7 +246,7 @@ function actions.legacy_empty(number, typename, overridden)
    end
 end
 
--- Makes an object with its constructor; the fields go to an object that is there.
+-- Runs an object's constructor; the fields are set in an existing object.
 function actions.legacy_construct(number, default_type, typename, text, ...)
    torch.setdefaulttensortype(default_type)
    local class = nn
@@ -256,7 +256,7 @@ function actions.legacy_construct(number, default_type, typename, text, ...)
    return encoded(object)
 end
 
--- The class and fields of an object, without its functions.
+-- The class and the fields of an object, except functions.
 function actions.legacy_fields(number)
    local add, finish = encoder()
    local object = with_indices(modules[number])
@@ -269,7 +269,7 @@ function actions.legacy_fields(number)
    return torch.typename(object), finish()
 end
 
--- Sets fields: key, value, ...; those named in ``dropped`` go.
+-- Sets fields: key, value, ...; removes those named in `dropped`.
 function actions.legacy_set(number, dropped, text, ...)
    local object = modules[number]
    for key in dropped:gmatch '%S+' do object[key] = nil end
@@ -281,7 +281,7 @@ function actions.legacy_set(number, dropped, text, ...)
    for i = 1, pairs_of.n, 2 do object[pairs_of[i]] = pairs_of[i + 1] end
 end
 
--- Calls the class's own method; what Python has in its place calls this. Returns first whether random numbers were
+-- Calls the class's own method, on behalf of Python's override. The first result is whether random numbers have been
 -- drawn since the generator was seeded.
 function actions.legacy_call(number, seed, name, text, ...)
    if seed then torch.manualSeed(seed) end
@@ -299,8 +299,8 @@ end
 
 function actions.legacy_text(number) return tostring(modules[number]) end
 
--- Runs a function of optim: the parameters, a table of settings and one of state. Returns the parameters, the losses
--- and both tables.
+-- Runs a function of optim on the parameters, with a table of settings and one of state. Returns the parameters, the
+-- losses and both tables.
 function actions.legacy_optimize(name, evaluate, text, ...)
    local x, config, state = decoded(text, ...)
    if state == nil then state = config end

@@ -1,9 +1,8 @@
--- nn modules whose owner is Python: lua_compat/lua_modules. Each has a number. Values cross as a text that describes
--- them, with their tensors next to it:
+-- nn modules owned by Python, for lua_compat/lua_modules. Each has a number. Values are passed as a text that describes
+-- them, with their tensors after it:
 --   t  the next tensor      { }  a list      n  nil
--- A tensor comes from Python as: type code, handle, address and elements of its memory, offset, dimensions, sizes...,
--- strides...; to Python goes its handle.
--- Every action returns an error as text, or nil and its results.
+-- A tensor comes from Python as type code, handle, address and elements of its memory, offset, dimensions, sizes...,
+-- strides...; to Python only its handle is passed. Every action returns an error as text, or nil and its results.
 local memory = require 'torch.core.memory'
 local last_offset = require('torch.core.overlap').last_offset
 local types = require 'torch.core.types'
@@ -11,7 +10,7 @@ local types = require 'torch.core.types'
 local records = memory.records
 local objects, count = {}, 0
 
--- What came from Python, as a tensor on Python's memory; and the position after it among the values.
+-- Reads a tensor on Python's memory from the values, and returns the position after it.
 local function tensor_at(values, place)
    local code, handle, address, elements, offset, nd = unpack(values, place, place + 5)
    local T = types[code]
@@ -48,7 +47,7 @@ local function decoded(text, ...)
    return next_value()
 end
 
--- The text of a value and the handles of its tensors.
+-- The text of a value, and the handles of its tensors.
 local function encoded(value)
    local text, handles = {}, {}
    local function add(item)
@@ -70,7 +69,7 @@ local function encoded(value)
    return table.concat(text), unpack(handles)
 end
 
--- Calls visit(path, key, tensor) for every tensor that a module holds, the nearest first.
+-- Calls visit(path, key, tensor) for every tensor that a module holds, nearest first.
 local function each_tensor(object, visit)
    local seen, level = { [object] = true }, { { '', object } }
    while #level > 0 do
@@ -114,7 +113,7 @@ local function parameters_of(object)
    return parameters or {}, gradients or {}
 end
 
--- A copy that is not connected with the object, without what it computed last.
+-- A copy that shares nothing with the object, without the results of its last computation.
 local function cleared(object)
    local copy = object:clone()
    pcall(function() copy:clearState() end)
@@ -123,7 +122,7 @@ end
 
 local actions = {}
 
--- Names the classes that Lua text declares; the text is run. ``folders``: where it may require others.
+-- Runs Lua text and returns the names of the classes that it declares. folders: where it may require other files.
 local function declare(text, name, ...)
    local places = {}
    for _, folder in ipairs{ ... } do places[#places + 1] = folder .. '/?.lua;' .. folder .. '/?/init.lua' end
@@ -143,7 +142,7 @@ local function declare(text, name, ...)
 end
 actions.modules_declare = declare
 
--- Whether a class is known, perhaps after its package is loaded.
+-- Whether a class is known, if necessary after loading its package.
 function actions.modules_know(typename)
    require 'nn'
    local package_name = typename:match('^([%w_-]+)%.')
@@ -178,7 +177,7 @@ function actions.modules_parameters(number)
    return table.concat(names, '\n'), unpack(handles)
 end
 
--- A parameter, and what else views the same elements, moves to Python's memory.
+-- Moves a parameter, and everything else that views the same elements, to Python's memory.
 function actions.modules_bind(number, k, ...)
    local entry = objects[number]
    local tensor, target = entry.tensors[k], (tensor_at({ ... }, 1))
@@ -203,14 +202,14 @@ end
 
 function actions.modules_typename(number) return objects[number].object:type() end
 
--- Converts the tensors; the parameters are new ones.
+-- Converts the tensors; parameters become new ones.
 function actions.modules_type(number, name)
    local entry = objects[number]
    entry.object:type(name)
    entry.tensors = parameters_of(entry.object)
 end
 
--- The paths of the tensors that are neither parameters nor passing results, and their handles.
+-- The paths of the tensors that are neither parameters nor intermediate results, and their handles.
 function actions.modules_state(number)
    local object = cleared(objects[number].object)
    local excluded = {}
@@ -228,7 +227,7 @@ function actions.modules_state(number)
    return table.concat(names, '\n'), unpack(handles)
 end
 
--- Puts values into the tensor at a path; returns whether there is one.
+-- Copies values to the tensor at a path. Returns whether there is one.
 function actions.modules_set(number, path, ...)
    local tensor = at(objects[number].object, path)
    if not torch.isTensor(tensor) then return false end
@@ -239,8 +238,8 @@ end
 
 function actions.modules_seed(seed) torch.manualSeed(seed) end
 
--- ``training``: nil leaves the module's mode as it is: a class may know a third one, in which it was made. Returns the
--- number of this forward, the state of the generator before it (where it is kept), and the output.
+-- training: nil keeps the module's mode, because a class may have a third one, in which it was created. Returns the
+-- number of this forward pass, the state of the generator before it (if kept), and the output.
 function actions.modules_forward(number, training, keep, text, ...)
    local entry = objects[number]
    if training ~= nil and training ~= entry.training then
@@ -253,9 +252,9 @@ function actions.modules_forward(number, training, keep, text, ...)
    return entry.turn, random and memory.handle(records[random]) or 0, encoded(output)
 end
 
--- ``...``: the input, the gradient of the output and the state of the generator. Returns the gradients of the input and
--- those of the parameters. Where another forward came between, the one that belongs to the gradient is run again on a
--- copy, with the random numbers that it had.
+-- ...: the input, the gradient of the output and the state of the generator. Returns the gradients of the input and of
+-- the parameters. If another forward pass came in between, the one for this gradient is repeated on a copy, with the
+-- same random numbers.
 function actions.modules_backward(number, turn, with_parameters, text, ...)
    local entry = objects[number]
    local object = entry.object

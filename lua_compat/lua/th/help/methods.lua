@@ -1,5 +1,5 @@
--- What the prompt's ? says on methods, by the class that has them: arguments (optional ones in brackets; none where
--- they are read from the code), and a sentence. Tensors and storages are here without the type of their elements.
+-- The prompt's help on methods, by class: arguments (optional ones in brackets; none if they are read from the code),
+-- and a sentence. Tensors and storages are listed without their element type.
 return [[
 Tensor.new ([sizes, tensor or storage]) A new tensor of the same type.
 Tensor.apply (f) Calls a function with each element, and keeps what it returns.

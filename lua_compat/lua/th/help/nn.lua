@@ -1,5 +1,5 @@
--- What the prompt's ? says on the classes of nn, from what is declared of them: a line for each, the arguments that are
--- not read from the code, and a sentence.
+-- The prompt's help on the classes of nn, from their declarations: a line for each, with the arguments unless they are
+-- read from the code, and a sentence.
 local declarations = require 'nn.declarations'
 
 local lines = {}

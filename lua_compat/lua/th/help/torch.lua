@@ -1,5 +1,5 @@
--- What the prompt's ? says on the functions of torch: name, arguments (optional ones in brackets), a sentence.
--- ``res`` is a tensor that takes the result; most functions are methods of tensors, too: x:abs(), torch.abs(x).
+-- The prompt's help on the functions of torch: name, arguments (optional ones in brackets), a sentence. `res` is a
+-- tensor for the result; most functions are also methods of tensors: x:abs(), torch.abs(x).
 return [[
 CmdLine ([switch]) Reads the options of a command line, and prints the help on them.
 DiskFile (name, [mode, quiet]) A file; mode is 'r', 'w' or 'rw'.

@@ -1,4 +1,4 @@
--- The names that complete what is typed.
+-- Completion of names at the prompt.
 local help = require 'th.prompt.help'
 
 local completion = {}
@@ -20,7 +20,7 @@ local function add_keys(found, value, prefix, methods_only)
    end
 end
 
--- The names that complete ``word`` (such as torch.ran or t:si), one per line.
+-- The completions of `word` (such as torch.ran or t:si), one per line.
 function completion.names(word)
    local path, separator, prefix = word:match('^(.*)([.:])([%w_]*)$')
    local found = {}

@@ -1,7 +1,7 @@
--- What is known about a name: the arguments and a sentence for torch and nn, otherwise what the code itself says.
+-- Help on a name: for torch and nn its arguments and a sentence, otherwise what the code itself says.
 local pretty = require 'th.pretty'
 
--- general: what a ? without a name shows
+-- general: the text for ? without a name
 local help = {}
 
 -- The names of a function's parameters from the first-th on, in parentheses.
@@ -34,7 +34,7 @@ local function about_function(f)
    return table.concat(lines, '\n')
 end
 
--- The value of a dotted name; nil if there is none.
+-- The value of a dotted name; nil if it does not exist.
 function help.resolve(name)
    local value = _G
    for part in name:gmatch('[^.:]+') do
@@ -45,7 +45,7 @@ function help.resolve(name)
    return value
 end
 
--- What a file of th/help says on a name: its arguments, '' where they are read from the code, and a sentence.
+-- The entry for a name in a file of th/help: its arguments ('' if they are read from the code), and a sentence.
 local function entry(file, name)
    for line in require('th.help.' .. file):gmatch('[^\n]+') do
       local word, rest = line:match('^(%S+) (.*)')
@@ -56,13 +56,13 @@ local function entry(file, name)
    end
 end
 
--- A class's own name in th/help: Tensor for torch.FloatTensor.
+-- A class's name in th/help: Tensor for torch.FloatTensor.
 local function short_name(class)
    local own = class:match('[%w_]+$')
    return own:match('^%u%l+(Tensor)$') or own:match('^%u%l+(Storage)$') or own
 end
 
--- What th/help says on a function or class of torch or nn, or on a method of one of their classes or objects.
+-- The entry in th/help for a function or class of torch or nn, or for a method of one of their classes or objects.
 local function described(name)
    local owner, own = name:match('^(.+)[.:]([%w_]+)$')
    if not owner then return end
@@ -81,7 +81,7 @@ local function described(name)
    end
 end
 
--- A class's arguments, as its constructor names them.
+-- A class's arguments, as named by its constructor.
 local function arguments_of(class)
    local init = class.__init
    return type(init) == 'function' and parameters_of(init, 2) or '()'
@@ -125,7 +125,7 @@ local function about(name, value)
    return pretty.paint(('%s: %s'):format(name, torch.typename(value) or type(value)), 'heading')
 end
 
--- What is known about a name, as text. nn is loaded where it is asked for.
+-- The help on a name, as text. If it is in nn, nn is loaded.
 function help.text(name)
    if name == '' then return help.general end
    local value, note = help.resolve(name), ''

@@ -1,5 +1,5 @@
--- The prompt's Lua side: evaluates a typed line and shows what it gives.
--- Called by lua_compat/runtime/state.py with a flag for colors; returns the functions it calls.
+-- The prompt's Lua side: evaluates a typed line and prints its values. Called by lua_compat/runtime/state.py with a
+-- flag for colours; returns the functions that Python calls.
 local colored = ...
 
 local completion = require 'th.prompt.completion'
@@ -39,7 +39,7 @@ local function show(value)
    end
 end
 
--- Runs one typed text; an error is printed, not raised.
+-- Runs a typed text; errors are printed, not raised.
 local function evaluate(text)
    if lines.run_command(text) then return end
    local compiled, problem = lines.compile(text, '=stdin')
@@ -61,7 +61,7 @@ end
 
 return {
    state_address = lines.state_address,
-   evaluate = function(text) evaluate(text) end, -- an action's result would be an error
+   evaluate = function(text) evaluate(text) end, -- returns nothing: an action's result would be taken for an error
    complete = completion.names,
    is_whole = lines.is_whole,
 }

@@ -1,28 +1,30 @@
--- Typed texts, the prompt's lines and a notebook's cells: whether they are whole, what they mean, and running them.
+-- Typed texts (lines of the prompt, cells of a notebook): whether they are complete, what they mean, and how they are
+-- run.
 local help = require 'th.prompt.help'
 
 local lines = {}
 
--- Any thread of this state stands for it where Ctrl-C sets a hook (runtime/interrupts.py).
+-- Any thread of this state can represent it when Ctrl-C sets a hook (runtime/interrupts.py).
 local any_thread = coroutine.create(function() end)
 function lines.state_address() return (tostring(any_thread):match('0x%x+')) end
 
--- A function and which of its values is the first of the text's own.
+-- A compiled text, and the index of its first value that belongs to the text.
 local function code(chunk, first)
-   jit.off(chunk, true) -- compiled loops do not see the hook by which Ctrl-C stops them
+   jit.off(chunk, true) -- compiled loops do not check the hook that Ctrl-C sets
    return { chunk = chunk, first = first }
 end
 
--- Compiles statements, then an expression (a part of one text, as its lines count) whose values are the text's; or
--- returns nil and the error. in_frame: tracebacks show where in the expression a function was called. (A call that ends
--- a function takes its frame: here a value stands before it.)
+-- Compiles statements followed by an expression (in one text, so that line numbers are right) whose values are the
+-- text's. Returns nil and the error if it fails. in_frame: tracebacks show where in the expression a function was
+-- called. (A tail call would drop that frame, so a value is put before the expression.)
 function lines.compile_expression(statements, expression, name, in_frame)
    local chunk, problem = loadstring(statements .. (in_frame and 'return nil, ' or 'return ') .. expression, name)
    if not chunk then return nil, problem end
    return code(chunk, in_frame and 2 or 1)
 end
 
--- Compiles the text as an expression or as statements; or returns nil, the error, and whether more text could fix it.
+-- Compiles a text as an expression or as statements. Returns nil, the error, and whether the text is incomplete if it
+-- fails.
 function lines.compile(text, name, in_frame)
    local bare = text:gsub('^%s*=', '', 1)
    local expression, of_expression = lines.compile_expression('', bare, name, in_frame)
@@ -41,7 +43,7 @@ function lines.is_whole(text)
    return not unfinished
 end
 
--- Whether the values of a typed text are to be shown.
+-- Whether the values of a typed text are not shown: it ends with a semicolon.
 function lines.is_silent(text) return text:match(';%s*$') ~= nil end
 
 local function shell(command)
@@ -53,7 +55,7 @@ local function shell(command)
    _LAST = output
 end
 
--- Runs a text that is not Lua: ? NAME, $ COMMAND, exit, nothing. Returns whether it was one.
+-- Runs a text that is not Lua: ? NAME, $ COMMAND, exit, or nothing. Returns whether it was one.
 function lines.run_command(text)
    local topic, command = text:match('^%s*%?%s*(.-)%s*$'), text:match('^%s*%$%s*(.*)$')
    if topic then
@@ -68,7 +70,7 @@ function lines.run_command(text)
    return true
 end
 
--- Keeps the values of a typed text in _LAST and _RESULTS.
+-- Stores the values of a typed text in _LAST and _RESULTS.
 local function keep(...)
    for place = 1, select('#', ...) do
       local value = select(place, ...)
@@ -79,8 +81,8 @@ local function keep(...)
    end
 end
 
--- Runs compiled text and calls finish(true, values...), or finish(false, problem): what was raised, and the frames
--- above the text.
+-- Runs a compiled text and calls finish(true, values...) or finish(false, problem), where problem is the error and the
+-- stack frames above the text.
 function lines.run(compiled, finish)
    local function report(message)
       local trace = debug.traceback(tostring(message), 2):gsub("\n\t%[C%]: in function 'raw_xpcall'.*$", '')

@@ -1,6 +1,6 @@
--- A notebook's Lua side: runs cells, and shows their values and what the package itorch shows.
--- Called by lua_compat/runtime/state.py with a function that takes a message of the notebook's protocol as JSON, one
--- that returns a line typed into the page, or None, and a text that no other kernel has; returns the functions that it
+-- A notebook's Lua side: runs cells, and shows their values and the output of the package itorch. Called by
+-- lua_compat/runtime/state.py with a function that takes a message of the notebook's protocol as JSON, one that returns
+-- a line typed into the page or None, and a text that is unique to this kernel. Returns the functions that Python
 -- calls.
 local publish, ask, session = ...
 
@@ -26,14 +26,14 @@ pretty.depth, pretty.as_env = 4, true
 io.stdout:setvbuf('line')
 channel.open(python.as_function(publish), session)
 
--- A cell that defines a class can be run again.
+-- Allows a cell that defines a class to be run again.
 local new_class = torch.class
 function torch.class(name, ...)
    if type(name) == 'string' then class.forget(name) end
    return new_class(name, ...)
 end
 
--- What a terminal would show of text that moves back in its line: a page takes a backspace for a deletion.
+-- A text as a terminal would show it after moves within its line: a page treats a backspace as a deletion.
 local function line_of(text)
    local cells, place = {}, 1
    for character in text:gmatch('[^\r\n]') do
@@ -46,7 +46,7 @@ local function line_of(text)
    return table.concat(cells)
 end
 
--- A bar that is drawn a thousand times a second would be a message each time.
+-- A progress bar may be drawn a thousand times per second, and each drawing would be a message.
 local draw, drawn, last = xlua.progress, 0, 0
 function xlua.progress(current, goal)
    local now = sys.clock()
@@ -65,7 +65,7 @@ function xlua.progress(current, goal)
    io.flush()
 end
 
--- What is read from stdin is typed into the page: a line for each format.
+-- stdin is typed into the page, one line for each format.
 ask = python.as_function(ask)
 local libraries, read = _G.io, io.read
 function libraries.read(...)
@@ -85,8 +85,8 @@ function libraries.read(...)
    return unpack(values, 1, #formats)
 end
 
--- Compiles a cell. One that is neither an expression nor statements may be statements and, in its last lines, an
--- expression, whose values are the cell's.
+-- Compiles a cell. If it is neither an expression nor statements, it may be statements whose last lines are an
+-- expression; the cell's values are then those of that.
 local function compile(text, name)
    local compiled, problem = lines.compile(text, name, true)
    if compiled then return compiled end
@@ -99,7 +99,7 @@ local function compile(text, name)
    return nil, problem
 end
 
--- Runs a cell; returns an error's text, with a traceback, or nil.
+-- Runs a cell. Returns an error's text with a traceback, or nil.
 local function run(text, number, silent)
    if lines.run_command(text) then return end
    local name = ('In [%d]'):format(number)
@@ -116,7 +116,7 @@ local function run(text, number, silent)
    end)
 end
 
--- The same, where help fails, a shell command, or the text of a value.
+-- The same for Lua, help, or a shell command.
 local function run_cell(...)
    local _, problem = pcall(run, ...)
    return problem ~= nil and tostring(problem) or nil

@@ -1,4 +1,4 @@
--- Formats: 'yyyy-mm-dd HH:MM:SS', with as many letters as digits (one: any number).
+-- Date formats: 'yyyy-mm-dd HH:MM:SS', with as many letters as digits (one: any number).
 local class = require 'pl.class'
 local parse_freely = require 'pl.Date.parsing'
 local utils = require 'pl.utils'
@@ -14,7 +14,7 @@ end
 return function(Date)
    local Format = class()
 
-   -- Without a text, any usual form is read.
+   -- Without a format, any common form is read.
    function Format:_init(text)
       if not text then
          self.fmt = '%Y-%m-%d %H:%M:%S'
@@ -56,7 +56,7 @@ return function(Date)
       return Date(t)
    end
 
-   -- date: or seconds.
+   -- date: a Date, or seconds.
    function Format:tostring(date)
       if type(date) == 'number' then return os.date(self.outf, date) end
       return os.date((date.utc and '!' or '') .. self.outf, date.time)

@@ -1,4 +1,4 @@
--- Lengths of time.
+-- Time intervals.
 local class = require 'pl.class'
 
 return function(Date)

@@ -1,10 +1,10 @@
--- pl.Date: dates. time: seconds since 1970; tab: year, month, day, hour, min, sec ...; utc: whether tab is of UTC.
+-- pl.Date: dates. time: seconds since 1970; tab: year, month, day, hour, min, sec ...; utc: whether tab is in UTC.
 local class = require 'pl.class'
 local utils = require 'pl.utils'
 
 local Date = class()
 
--- A table without a year, a month or a day gets today's; what is more precise than what is given is the first.
+-- Completes a table: coarser parts than those given are today's, finer ones are the first.
 local function completed(t)
    if not (t.year and t.month) then
       local today = os.date('*t')
@@ -49,7 +49,7 @@ function Date:set(time)
    self.tab = os.date(self.utc and '!*t' or '*t', time)
 end
 
--- Seconds that local time is ahead of UTC, at a time, a date or a table.
+-- The offset of local time from UTC in seconds, at a time, a date or a table.
 function Date.tzone(at)
    if type(at) == 'table' then at = (getmetatable(at) == Date and at or Date(at)).time end
    at = at or os.time()
@@ -70,7 +70,7 @@ end
 function Date:toUTC() return seen_as(self, true) end
 function Date:toLocal() return seen_as(self, false) end
 
--- Each returns a part, or sets it and returns the date.
+-- Each returns its part, or sets it and returns the date.
 for _, part in ipairs{ 'year', 'month', 'day', 'hour', 'min', 'sec', 'yday' } do
    Date[part] = function(self, value)
       if not value then return self.tab[part] end
@@ -85,7 +85,7 @@ function Date:weekday_name(full) return os.date(full and '%A' or '%a', self.time
 function Date:month_name(full) return os.date(full and '%B' or '%b', self.time) end
 function Date:is_weekend() return self.tab.wday == 1 or self.tab.wday == 7 end
 
--- Adds { day = 1 } or another part; the hour stays what it was where summer time begins or ends.
+-- Adds { day = 1 } or another part; the hour is kept across changes of daylight saving time.
 function Date:add(t)
    local was_summer = self.tab.isdst
    local part, amount = next(t)

@@ -1,4 +1,4 @@
--- Reads dates as people write them: ISO 8601, 3/4/2015, 4 March 2015, each with or without a time.
+-- Reads dates in common forms: ISO 8601, 3/4/2015, 4 March 2015, each with or without a time.
 
 local function number_within(text, least, most, what)
    local number = tonumber(text)
@@ -9,7 +9,7 @@ local function number_within(text, least, most, what)
    return number
 end
 
--- Months by the first three letters of their names, in the language that the system speaks.
+-- Months by the first three letters of their names in the system's language.
 local months
 local function month_of(word)
    if not months then
@@ -21,7 +21,7 @@ local function month_of(word)
    return months[word] or error('not a month: ' .. word, 0)
 end
 
--- What follows the seconds: their fraction, and z or how much local time is ahead of UTC (hours, minutes).
+-- Reads what follows the seconds: their fraction, and z or the offset from UTC (hours, minutes).
 local function read_zone(rest, found)
    local fraction = rest:match('^%.%d+')
    if fraction and found.sec then
@@ -61,7 +61,7 @@ local function read_time(word, found)
    end
 end
 
--- The parts of a text, as texts.
+-- The parts of a text, as strings.
 local function read(text, month_first)
    local words = {}
    for word in text:gsub('T', ' '):lower():gmatch('%S+') do words[#words + 1] = word end
@@ -84,7 +84,7 @@ local function read(text, month_first)
          found.day = word()
          i = i + 1
       else
-         year_may_follow = false -- it looks like a time
+         year_may_follow = false -- it would look like a time
       end
    end
    if word() and word():find('^%a+,*$') then

@@ -1,4 +1,4 @@
--- The methods of lists that change them; they return the list.
+-- The methods that change a list; they return the list.
 local tablex = require 'pl.tablex'
 local utils = require 'pl.utils'
 local assert_arg, insert, remove = utils.assert_arg, table.insert, table.remove
@@ -68,7 +68,7 @@ end
 
 function changing:chop(first, last) return tablex.removevalues(self, first, last) end
 
--- Puts the elements of a list before a position.
+-- Inserts the elements of a list before a position.
 function changing:splice(place, list)
    assert_arg(1, place, 'number')
    for i = 1, #list do insert(self, place + i - 1, list[i]) end

@@ -8,13 +8,13 @@ local assert_arg, function_arg = utils.assert_arg, utils.function_arg
 local List = class(nil, nil, utils.stdmt.List)
 tablex.update(List, require 'pl.List.changing')
 
--- A result has the class of the list it was made from.
+-- Gives a result the class of the list from which it was made.
 local function like(result, list)
    local metatable = list and getmetatable(list)
    return setmetatable(result, metatable or List)
 end
 
--- A plain table becomes the list; anything else is iterated over.
+-- A plain table becomes the list itself; anything else is iterated over.
 function List._create(source)
    if type(source) == 'table' and not getmetatable(source) and #source > 0 then return source end
 end
@@ -46,7 +46,7 @@ end
 function List:sorted(less) return List(self):sort(less) end
 
 function List:minmax()
-   local least, most = 1e70, -1e70 -- an empty list's
+   local least, most = 1e70, -1e70 -- returned for an empty list
    for i = 1, #self do
       if self[i] < least then least = self[i] end
       if self[i] > most then most = self[i] end
@@ -57,7 +57,7 @@ end
 function List:slice(first, last) return tablex.sub(self, first, last) end
 function List:len() return #self end
 
--- Sums of fractions may end this far above the last number.
+-- Sums of fractions may exceed the last number by this much.
 local ROUNDING = 2.2204460492503131e-16
 
 -- range(n) or range(start, finish [, step])
@@ -134,8 +134,8 @@ function List:mapm(name, ...)
    return like(results, self)
 end
 
--- For a class's catch: what it lacks is looked for in a table, and becomes a method that maps it; without a
--- table, a method that calls the elements' method of that name.
+-- For a class's catch: a missing method is looked up in a table, and becomes a method that maps it; without a table, it
+-- calls the elements' method of that name.
 function List.default_map_with(methods)
    return function(class, name)
       local f, through = name, 'mapn'
@@ -149,7 +149,7 @@ List.default_map = List.default_map_with
 
 function List:reduce(f, start) return tablex.reduce(f, self, start) end
 
--- Lists of the elements by what f says of them; nil is '<nil>'.
+-- Groups the elements into lists by the result of f; nil is '<nil>'.
 function List:partition(f, ...)
    f = function_arg(1, f)
    local parts = {}

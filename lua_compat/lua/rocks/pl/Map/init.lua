@@ -6,7 +6,7 @@ local utils = require 'pl.utils'
 local stdmt = utils.stdmt
 local Map = class(nil, nil, stdmt.Map)
 
--- A plain table becomes the map; sets and maps are copied.
+-- A plain table becomes the map itself; sets and maps are copied.
 function Map:_init(source)
    local metatable = getmetatable(source)
    if metatable ~= stdmt.Set and metatable ~= Map then return source end

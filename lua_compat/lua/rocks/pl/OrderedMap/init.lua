@@ -1,4 +1,4 @@
--- pl.OrderedMap: maps that keep the order in which their keys came. The field _keys has them.
+-- pl.OrderedMap: maps that keep the order in which keys were added; it is in the field _keys.
 local List = require 'pl.List'
 local Map = require 'pl.Map'
 local class = require 'pl.class'
@@ -16,7 +16,7 @@ function OrderedMap:_init(source)
    end
 end
 
--- Adds what another ordered map has, or a list of tables with one pair each, or a table in any order.
+-- Adds the pairs of another ordered map, of a list of tables with one pair each, or of a table in any order.
 function OrderedMap:update(source)
    utils.assert_arg(1, source, 'table')
    if OrderedMap:class_of(source) then
@@ -47,7 +47,7 @@ function OrderedMap:set(key, value)
 end
 OrderedMap.__newindex = OrderedMap.set
 
--- Puts a key at a position among the others; without a value, it keeps the one it has.
+-- Inserts a key at a position; without a value, it keeps the one that it has.
 function OrderedMap:insert(place, key, value)
    if value == nil then
       value = self[key]

@@ -1,4 +1,5 @@
--- pl.Set: sets, tables whose keys are the elements. Their methods are functions of Set only: a field is an element.
+-- pl.Set: sets, tables whose keys are the elements. Their methods are functions of Set only, because fields are
+-- elements.
 local Map = require 'pl.Map'
 local class = require 'pl.class'
 local tablex = require 'pl.tablex'
@@ -14,7 +15,7 @@ local function is_set(value)
    return metatable == Set or metatable == Map
 end
 
--- From a set, from the keys of a map, or from a list.
+-- Creates a set from a set, the keys of a map, or a list.
 function Set:_init(source)
    source = source or {}
    if is_set(source) then
@@ -41,7 +42,7 @@ function Set.intersection(self, other) return of_elements(tablex.merge(self, oth
 function Set.difference(self, other) return of_elements(tablex.difference(self, other, false)) end
 function Set.symmetric_difference(self, other) return of_elements(tablex.difference(self, other, true)) end
 
--- + and - also take a single element.
+-- + and - also accept a single element.
 function Set.__add(self, other)
    if is_set(other) then return Set.union(self, other) end
    local larger = Set(self)

@@ -1,8 +1,8 @@
--- The flags of a command line.
+-- Parses the flags of a command line.
 local utils = require 'pl.utils'
 
--- The main name of each valid flag, by all its names; without a list, every name is valid. A set, a list, or a table of
--- aliases (one, or a list of them) by main name.
+-- Maps all names of valid flags to their main names; without `valid`, every name is valid. valid: a set, a list, or a
+-- table of aliases (one, or a list of them) by main name.
 local function main_names(valid)
    if not valid then return setmetatable({}, { __index = function(_, name) return name end }) end
    local main = {}
@@ -15,7 +15,7 @@ local function main_names(valid)
    return main
 end
 
--- The flags that take the next argument, under their main names, which become valid.
+-- The flags that take the next argument, by main name; they become valid.
 local function flags_with_values(with_values, main, all_are_valid)
    local names = {}
    for key, value in pairs(with_values or {}) do
@@ -26,7 +26,7 @@ local function flags_with_values(with_values, main, all_are_valid)
    return names
 end
 
--- The flags and the other arguments; or nil and an error.
+-- Returns the flags and the other arguments, or nil and an error.
 return function(arguments, with_values, valid)
    local main = main_names(valid)
    local take_next = flags_with_values(with_values, main, not valid)

@@ -1,4 +1,4 @@
--- pl.app: the program that is running.
+-- pl.app: the running program.
 local parse_flags = require 'pl.app.flags'
 local path = require 'pl.path'
 local utils = require 'pl.utils'
@@ -18,7 +18,7 @@ end
 
 local function before(entries, templates) return entries .. (templates:find('^;') and '' or ';') .. templates end
 
--- Has require look in the script's folder, or a folder there, first; returns it with a slash at its end.
+-- Makes require look in the script's folder, or a subfolder of it, first. Returns that folder with a trailing slash.
 function app.require_here(base)
    local folder = path.dirname(path.join(path.currentdir(), script())) .. '/'
    if base then folder = path.join(folder, base) .. '/' end
@@ -27,7 +27,7 @@ function app.require_here(base)
    return folder
 end
 
--- The path of a file private to the script: ~/.NAME/file.
+-- The path of a private file of the script: ~/.NAME/file.
 function app.appfile(file)
    local name = path.splitext(path.basename(script()))
    local folder = path.join(path.expanduser('~'), '.' .. name)
@@ -42,7 +42,7 @@ function app.platform()
    return name == 'Darwin' and 'OSX' or name
 end
 
--- The command that runs Lua, with its options; and its program.
+-- The command that runs Lua, with its options, and its program.
 function app.lua()
    local arguments = rawget(_G, 'arg') or error('not in a main program')
    local first = 0
@@ -52,7 +52,7 @@ function app.lua()
    return table.concat(words, ' '), arguments[first]
 end
 
--- with_values: flags whose value is the next argument; valid: the flags that there are (app/flags.lua).
+-- with_values: flags whose value is the next argument; valid: the valid flags (app/flags.lua).
 function app.parse_args(arguments, with_values, valid)
    arguments = arguments or rawget(_G, 'arg') or error("Not in a main program: 'arg' not found")
    return parse_flags(arguments, with_values, valid)

@@ -1,5 +1,5 @@
--- pl.array2d: lists of rows. Ranges are rows and columns (negative ones count from the end), or texts as spreadsheets
--- have them: 'A1:B3', 'R1C1:R3C2'.
+-- pl.array2d: lists of rows. Ranges are given by rows and columns (negative ones count from the end), or as in
+-- spreadsheets: 'A1:B3', 'R1C1:R3C2'.
 local ranges = require 'pl.array2d.ranges'
 local tablex = require 'pl.tablex'
 local types = require 'pl.types'
@@ -41,13 +41,13 @@ function array2d.reduce_cols(f, a)
    return tablex.map(function(j) return tablex.reduce(f, array2d.column(a, j)) end, tablex.keys(a[1]))
 end
 
--- Reduces the rows, and then what they have become.
+-- Reduces each row, and then the results.
 function array2d.reduce2(of_rows, within_rows, a)
    assert_arg(3, a, 'table')
    return tablex.reduce(of_rows, array2d.reduce_rows(within_rows, a))
 end
 
--- Two arrays, one of which may be a single row (then its number of dimensions is 1).
+-- Two arrays, one of which may be a single row (its number of dimensions is then 1).
 function array2d.map2(f, a_dimensions, b_dimensions, a, b, argument)
    assert_arg(1, a, 'table')
    assert_arg(2, b, 'table')
@@ -74,7 +74,7 @@ function array2d.product(f, a, b)
    return results
 end
 
--- The elements row after row; where there are holes, the longest row counts.
+-- The elements row by row; if there are gaps, the longest row determines the width.
 function array2d.flatten(a)
    local flat, columns, place = {}, 0, 0
    for _, row in ipairs(a) do
@@ -93,7 +93,7 @@ function array2d.flatten(a)
    return list(flat)
 end
 
--- by_columns: read and write column after column.
+-- by_columns: read and write column by column.
 function array2d.reshape(a, rows, by_columns)
    local old_rows, old_columns = ranges.size(a)
    local columns = old_rows * old_columns / rows
@@ -146,7 +146,7 @@ function array2d.remove_col(a, j)
    return a
 end
 
--- The part that a text names: an element or an array.
+-- The part that a text describes: an element or an array.
 function array2d.range(a, text)
    assert_arg(1, a, 'table')
    local i1, j1, i2, j2 = ranges.parse(text)
@@ -168,7 +168,7 @@ function array2d.slice(a, i1, j1, i2, j2)
    return like(rows, a)
 end
 
--- value: or a function of row and column.
+-- value: a value, or a function of row and column.
 function array2d.set(a, value, i1, j1, i2, j2)
    i1, j1, i2, j2 = ranges.bounds(a, i1, j1, i2, j2)
    local f = types.is_callable(value) and value
@@ -209,7 +209,7 @@ function array2d.move(into, i, j, from, i1, j1, i2, j2)
    end
 end
 
--- Iterates over the elements; with_indices: row, column and element.
+-- Iterates over the elements; with_indices: returns row, column and element.
 function array2d.iter(a, with_indices, i1, j1, i2, j2)
    assert_arg(1, a, 'table')
    i1, j1, i2, j2 = ranges.bounds(a, i1, j1, i2, j2)

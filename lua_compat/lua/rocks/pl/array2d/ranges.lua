@@ -1,4 +1,4 @@
--- Parts of arrays, by numbers or by text.
+-- Ranges in arrays, given by numbers or as text.
 local utils = require 'pl.utils'
 
 local ranges = {}
@@ -8,7 +8,7 @@ function ranges.size(a)
    return #a, #a[1]
 end
 
--- R2C3, or B3: columns are letters.
+-- R2C3, or B3, where letters are columns.
 local function cell(text)
    local upper = text:upper()
    local row, column = upper:match('^R(%d+)C(%d+)$')
@@ -32,7 +32,7 @@ function ranges.parse(text)
    return i1, j1, cell(last)
 end
 
--- All of it where nothing is said; never more than there is.
+-- The bounds of a range: by default the whole array, and never more than that.
 function ranges.bounds(a, i1, j1, i2, j2)
    if type(i1) == 'string' and not (j1 or i2 or j2) then i1, j1, i2, j2 = ranges.parse(i1) end
    local rows, columns = ranges.size(a)

@@ -1,12 +1,12 @@
--- pl.class: classes. A class is the metatable of its objects, and a copy of its base's fields.
+-- pl.class: classes. A class is its objects' metatable, and a copy of its base's fields.
 
--- The nearest class, from this one upwards, that has a constructor of its own.
+-- The nearest class, from this one upwards, with its own constructor.
 local function with_constructor(class)
    while class and not rawget(class, '_init') do class = rawget(class, '_base') end
    return class
 end
 
--- Runs a constructor; while it runs, obj.super is that of the base.
+-- Runs a constructor; meanwhile obj.super is the base's.
 local function construct(class, object, ...)
    local base = with_constructor(rawget(class, '_base'))
    if base then
@@ -63,7 +63,7 @@ local function new_object(class, ...)
 end
 
 -- base: a class, or a plain table of methods that becomes the class (its _base is the base class). argument: for the
--- base's _class_init. class: a table to be made the class.
+-- base's _class_init. class: a table to turn into the class.
 local function new_class(base, argument, class)
    local is_plain = type(base) == 'table' and not getmetatable(base)
    if is_plain then
@@ -86,7 +86,7 @@ local function new_class(base, argument, class)
 
    function metatable.__call(_, ...) return new_object(class, ...) end
 
-   -- handler(object or class, name): for fields that are not there.
+   -- handler(object or class, name): called for missing fields.
    function class.catch(self, handler)
       if type(self) == 'function' then handler = self end
       class._handler = handler
@@ -99,13 +99,13 @@ local function new_class(base, argument, class)
    return class
 end
 
--- The sandbox has no environments of functions: there a named class becomes a global.
+-- In the sandbox functions have no environments: there, a named class becomes a global.
 local has_environments = pcall(getfenv, 0)
 
 local class
 class = setmetatable({}, {
    __call = function(_, ...) return new_class(...) end,
-   -- class.Name(...) also makes the global Name.
+   -- class.Name(...) also creates the global Name.
    __index = function(_, name)
       if name == 'class' then
          io.stderr:write('require(\'pl.class\').class is deprecated. Use require(\'pl.class\')\n')
@@ -121,7 +121,7 @@ class = setmetatable({}, {
    end,
 })
 
--- A base whose classes have get_NAME and set_NAME instead of fields, or fields called _NAME.
+-- A base class whose subclasses have get_NAME and set_NAME instead of fields, or fields named _NAME.
 class.properties = class()
 
 function class.properties._class_init(derived)

@@ -1,4 +1,4 @@
--- pl.compat: what differs between versions of Lua.
+-- pl.compat: differences between versions of Lua.
 local compat = {}
 
 compat.lua51 = _VERSION == 'Lua 5.1'
@@ -8,11 +8,11 @@ compat.dir_separator = package.config:sub(1, 1)
 compat.is_windows = compat.dir_separator == '\\'
 compat.load = load
 
--- The sandbox has neither: then the calls say so.
+-- The sandbox has neither function; a call then raises its error.
 function compat.getfenv(f) return getfenv(f) end
 function compat.setfenv(f, environment) return setfenv(f, environment) end
 
--- Runs a command of the shell; returns whether it succeeded, and its exit status.
+-- Runs a shell command. Returns whether it succeeded, and its exit status.
 function compat.execute(command)
    local first, _, status = os.execute(command)
    if type(first) ~= 'number' then return not not first, status end
@@ -20,7 +20,7 @@ function compat.execute(command)
    return first == 0, first
 end
 
--- Lua 5.4's warn: '@on' and '@off' switch it, other texts are printed while it is on.
+-- Lua 5.4's warn: '@on' and '@off' switch it; other texts are printed while it is on.
 if not rawget(_G, 'warn') then
    local on = false
    rawset(_G, 'warn', function(first, ...)

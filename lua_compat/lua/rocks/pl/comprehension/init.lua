@@ -2,7 +2,7 @@
 local parse = require 'pl.comprehension.parser'
 local utils = require 'pl.utils'
 
--- What a result starts from, and how values are added to it.
+-- The initial result of each operation, and how values are added to it.
 local OPERATIONS = {
    list = { '{}', '__result[#__result + 1] = (%s)' },
    table = { '{}', 'local __k, __v = %s __result[__k] = __v' },
@@ -42,7 +42,7 @@ end
 
 local comprehension = {}
 
--- Returns an object that makes functions of comprehensions, whose names are looked up in an environment.
+-- Returns an object that turns comprehensions into functions; their names are looked up in `environment`.
 function comprehension.new(environment)
    environment = environment or utils.getfenv(2)
    local function make(self, expression)

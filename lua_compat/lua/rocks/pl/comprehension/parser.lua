@@ -1,8 +1,8 @@
--- Reads comprehensions: OPERATION(OUTPUT for NAMES [= or in VALUES] ... if CONDITION ...); without a name and brackets
--- the operation is list.
+-- Parses comprehensions: OPERATION(OUTPUT for NAMES [= or in VALUES] ... if CONDITION ...); without a name and
+-- parentheses, the operation is list.
 local balanced = require 'pl.luabalanced'
 
--- The operation, the position where its output begins, and the position where it all ends.
+-- The operation, the position where its output starts, and the position where everything ends.
 local function operation_of(text)
    local name, start = text:match('^%s*([%a_][%w_]*)%s*%(()')
    if name then
@@ -13,7 +13,7 @@ local function operation_of(text)
    return 'list', 1, #text + 1
 end
 
--- The highest number of the parameters _1, _2 ...; strings and comments do not count.
+-- The highest number among the parameters _1, _2 ..., ignoring strings and comments.
 local function count_parameters(text)
    local code = {}
    balanced.gsub(text, function(kind, piece)

@@ -1,7 +1,7 @@
--- pl.config: configuration files: sections, keys and values, lists.
+-- pl.config: configuration files with sections, keys and values, and lists.
 local config = {}
 
--- Iterates over the lines that say something; a backslash at the end joins a line with the next.
+-- Iterates over the lines that are neither empty nor comments; a backslash at the end joins a line with the next.
 function config.lines(file)
    local stream, opened = file, false
    if type(file) == 'string' then
@@ -30,7 +30,7 @@ end
 local DEFAULTS = { variabilize = true, list_delim = ',', convert_numbers = true, convert_boolean = false,
    trim_space = true, trim_quotes = false, ignore_assign = false, keysep = '=' }
 
--- Sets options by what the first line looks like.
+-- Guesses options from the first line.
 local function guess(line, options)
    if line:find('^[^=]+=') then
       options.keysep = '='
@@ -46,7 +46,7 @@ local function as_number(text)
    return tonumber(text) or text:find(' kB$') and tonumber((text:gsub(' kB', '')))
 end
 
--- A function that makes values of texts.
+-- A function that converts texts to values.
 local function value_reader(option, smart)
    local separator = option('list_delim')
    if separator == ' ' then separator = '%s+' end
@@ -72,7 +72,7 @@ local function value_reader(option, smart)
    return value_of
 end
 
--- Reads a file or its name (stdin). options: the DEFAULTS above, and smart, which guesses some of them.
+-- Reads a file (default: stdin), given by name or as an object. options: DEFAULTS above; smart: guess some of them.
 function config.read(file, options)
    local next_line, problem = config.lines(file)
    if not next_line then return nil, problem end

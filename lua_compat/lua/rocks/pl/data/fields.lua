@@ -1,4 +1,4 @@
--- Lines as fields, and the files that they are in.
+-- Splits lines into fields, and opens the files that they are in.
 local utils = require 'pl.utils'
 
 local fields = {}
@@ -7,7 +7,7 @@ function fields.list(t) return setmetatable(t, require 'pl.List') end
 
 local STREAMS = { stdin = true, stdout = true }
 
--- Returns a file by its name or as it is, or nil; what is wrong; and whether it was opened here.
+-- Returns a file, given by name or as an object, or nil; the error; and whether it was opened here.
 function fields.open(file, mode)
    local opened = false
    if type(file) == 'string' then
@@ -24,7 +24,7 @@ function fields.open(file, mode)
    return file, nil, opened
 end
 
--- Commas within quotes do not separate fields in CSV; there, one at the end is followed by an empty field.
+-- In CSV, commas within quotes do not separate fields, and a trailing comma is followed by an empty field.
 function fields.split(line, delimiter, csv, n)
    if not csv then return fields.list(utils.split(line, delimiter, false, n)) end
    local unquoted = line:gsub('"([^"]+)"', function(quoted) return (quoted:gsub(',', '\1')) end)
@@ -34,7 +34,7 @@ function fields.split(line, delimiter, csv, n)
    return fields.list(parts)
 end
 
--- The first of comma, tab, space and semicolon that is in a line, as a pattern.
+-- The first of comma, tab, space and semicolon that occurs in a line, as a pattern.
 function fields.guess_delimiter(line)
    for _, delimiter in ipairs{ ',', '\t', ' ', ';' } do
       if line:find(delimiter, 1, true) then return delimiter == ' ' and '%s+' or delimiter end

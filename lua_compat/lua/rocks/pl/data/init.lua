@@ -1,4 +1,4 @@
--- pl.data: rows of fields, from files, with queries.
+-- pl.data: rows of fields read from files, with queries.
 local fields = require 'pl.data.fields'
 local query = require 'pl.data.query'
 local read = require 'pl.data.reading'
@@ -8,7 +8,7 @@ local data = { query = query }
 
 local Data = {}
 
--- The methods are those below, and array2d's.
+-- The methods are those below and array2d's.
 function Data.__index(_, name)
    local method = Data[name]
    if method ~= nil then return method end
@@ -27,7 +27,7 @@ end
 Data.select = query
 function Data:select_row(condition, context) return query(self, condition, context, true) end
 
--- New data of what a query selects.
+-- New data with the rows and fields that a query selects.
 function Data:copy_select(condition)
    local parsed, problem = query.parse(self, condition)
    if not parsed then error(problem, 2) end
@@ -43,7 +43,7 @@ end
 function Data:write_row(file, row) write_row(file, row, self.delim) end
 function Data:write(file) data.write(self, file, self.fieldnames, self.delim) end
 
--- Valid names are made of the fields' names, which are kept in original_fieldnames.
+-- Field names are converted to valid identifiers; the originals are kept in original_fieldnames.
 function data.new(rows, names)
    rows.fieldnames = rows.fieldnames or names or ''
    if not rows.delim and type(rows.fieldnames) == 'string' then
@@ -77,7 +77,7 @@ function data.write(rows, file, names, delimiter)
    return true
 end
 
--- Writes what a query selects of a file (stdin) to another one (stdout).
+-- Writes what a query selects from one file (default: stdin) to another (default: stdout).
 function data.filter(condition, from, to, return_errors)
    local rows = data.read(from or 'stdin')
    local stream = fields.open(to or 'stdout', 'w')

@@ -1,10 +1,10 @@
 -- Queries: 'FIELDS [where CONDITION] [sort by FIELD [desc]]', or a table with fields, where and sort_by. Fields are
--- names, or $1, $2 ...; the condition is Lua in which they are variables, or a function of a row.
+-- names, or $1, $2 ...; the condition is a Lua expression in which they are variables, or a function of a row.
 local utils = require 'pl.utils'
 
 local query = {}
 
--- How a row v has a field, by name or number; or nil.
+-- The expression for a field (name or number) of row v, or nil.
 local function access(rows, field)
    local column = tonumber(field)
    if not column then
@@ -15,7 +15,7 @@ local function access(rows, field)
    return column and 'v[' .. column .. ']'
 end
 
--- Replaces the fields in an expression; the first name that is none.
+-- Replaces the fields in an expression; also returns the first name that is not a field.
 local function with_fields(rows, expression, pattern)
    local unknown
    local replaced = expression:gsub(pattern, function(field)
@@ -38,8 +38,7 @@ local function sections(text)
    }
 end
 
--- Adds to a condition what is made of its fields: values (Lua of a row v) and condition. Returns it, or nil and an
--- error.
+-- Adds to a condition the Lua code of its values (for a row v) and of its condition. Returns it, or nil and an error.
 function query.parse(rows, condition)
    local parsed = condition
    if type(condition) == 'string' then
@@ -70,7 +69,7 @@ function query.parse(rows, condition)
    return parsed
 end
 
--- The comparison of rows a and b.
+-- The function that compares rows a and b.
 local function comparison(rows, sort_by)
    local field, order = sort_by:match('^(%S*)%s*(.*)$')
    field = field:gsub('^%$', '')
@@ -89,7 +88,7 @@ local function in_order(rows, accepts, before)
    return sorted
 end
 
--- Names are looked up in a list of tables, and then in the globals.
+-- Names are looked up in a list of tables, then in the globals.
 local function environment_of(context)
    if not context then return nil end
    return setmetatable({}, { __index = function(_, name)
@@ -102,7 +101,8 @@ end
 
 local SOURCE = 'return function(v) return %s end, function(v) return %s end, function(a, b) return %s end'
 
--- An iterator over the fields of the rows that are selected, as values or as a table; or nil and an error.
+-- Iterates over the fields of the selected rows, as values or as a table. Returns nil and an error if the query is
+-- invalid.
 local function select(rows, condition, context, as_rows)
    local parsed, problem = query.parse(rows, condition)
    if not parsed then return nil, problem end

@@ -1,7 +1,7 @@
 -- Reads rows of fields.
 local fields = require 'pl.data.fields'
 
--- A text as a number; in CSV nothing is zero.
+-- Converts a text to a number; in CSV an empty field is zero.
 local function number_reader(options)
    return function(text)
       if options.thousands_dot then text = text:gsub('%.(...)', '%1') end
@@ -12,7 +12,7 @@ local function number_reader(options)
    end
 end
 
--- All fields as numbers; nil if one is none.
+-- All fields as numbers; nil if one is not a number.
 local function all_numbers(parts)
    local numbers = {}
    for i, part in ipairs(parts) do
@@ -22,7 +22,7 @@ local function all_numbers(parts)
    return numbers
 end
 
--- Conversions by column, in the order they were added.
+-- Conversions by column, in the order in which they were added.
 local function new_conversions()
    local conversions = { columns = {} }
    function conversions.add(column, convert)

@@ -9,7 +9,7 @@ local function list(t) return setmetatable(t, require 'pl.List') end
 
 local function assert_folder(index, value) assert_arg(index, value, 'string', path.isdir, 'not a directory', 4) end
 
--- A shell pattern, in which * and ? mean something, as Lua's.
+-- Converts a shell pattern, with * and ?, to a Lua pattern.
 local function as_pattern(mask)
    return '^' .. utils.escape(mask):gsub('%%%*', '.*'):gsub('%%%?', '.') .. '$'
 end
@@ -30,7 +30,7 @@ function dir.filter(names, mask)
    return list(kept)
 end
 
--- Iterates over the names in a folder, without . and ..
+-- Iterates over the names in a folder, except . and ..
 local function names_in(folder)
    local next_name, state = path.dir(folder)
    return function()
@@ -62,7 +62,7 @@ function dir.getdirectories(folder)
    return paths_in(folder, path.isdir)
 end
 
--- Runs cp or mv; returns true, or false and the first line of its error.
+-- Runs cp or mv. Returns true, or false and the first line of its error.
 local function run(program, from, to)
    local quote = utils.quote_arg
    local ok, _, _, errors = utils.executeex(('%s %s %s'):format(program, quote(from), quote(to)))
@@ -70,7 +70,7 @@ local function run(program, from, to)
    return false, errors:match('^[^\n]*')
 end
 
--- overwrite: true if not given.
+-- overwrite: true by default.
 function dir.copyfile(from, to, overwrite)
    assert_string(1, from)
    assert_string(2, to)
@@ -84,7 +84,7 @@ function dir.movefile(from, to)
    return run('mv', from, to)
 end
 
--- The names of the folders and of the files in a folder.
+-- The names of the subfolders and of the files in a folder.
 local function level_at(root, attributes)
    local level = { root = root, folders = {}, files = {}, next_folder = 1 }
    for name in names_in(root) do
@@ -96,7 +96,8 @@ local function level_at(root, attributes)
    return level
 end
 
--- Iterates over a folder and those below. attributes: how LuaFileSystem looks at links.
+-- Iterates over a folder and its subfolders. attributes: LuaFileSystem's function that determines how links are
+-- treated.
 local function walk(root, bottom_up, attributes)
    local levels, pending = {}, root
    return function()
@@ -120,15 +121,15 @@ local function walk(root, bottom_up, attributes)
    end
 end
 
--- Iterates over a folder and those below: path, names of folders, names of files. What a script removes from the names
--- of folders is not gone into, unless it is bottom up. Links to folders are gone into, and are files if
--- ``follow_links`` is set: in all of Penlight's versions it means the contrary of its name.
+-- Iterates over a folder and its subfolders: path, names of subfolders, names of files. A name that a script removes
+-- from the list of subfolders is skipped, unless the order is bottom up. Links to folders are followed, and count as
+-- files if follow_links is set: in all of Penlight's versions it means the opposite of its name.
 function dir.walk(root, bottom_up, follow_links)
    assert_folder(1, root)
    return walk(root, bottom_up, follow_links and path.link_attrib or path.attrib)
 end
 
--- Removes a folder with all that is in it; links in it are removed, and not what they lead to.
+-- Removes a folder with everything in it; links in it are removed, but not followed.
 function dir.rmtree(root)
    assert_folder(1, root)
    if path.islink(root) then return false, 'will not follow symlink' end
@@ -153,7 +154,7 @@ local function make(folder)
    return path.mkdir(folder)
 end
 
--- Makes a folder, with those that it is in.
+-- Creates a folder and its missing parents.
 function dir.makepath(folder)
    assert_string(1, folder)
    return make(path.abspath(folder))
@@ -161,7 +162,7 @@ end
 
 local function say_nothing() end
 
--- Makes the same folders elsewhere; copy(from, to): called for each file.
+-- Creates the same folders elsewhere; copy(from, to) is called for each file.
 function dir.clonetree(from, to, copy, verbose)
    assert_string(1, from)
    assert_string(2, to)
@@ -191,7 +192,7 @@ function dir.clonetree(from, to, copy, verbose)
    return true, failed_folders, failed_files
 end
 
--- Iterates over all that is in a folder and below: path, and whether it is a folder.
+-- Iterates over everything in a folder and its subfolders: path, and whether it is a folder.
 function dir.dirtree(root)
    assert(root and root ~= '', 'directory parameter is missing or empty')
    root = root:match('^(.+)/$') or root
@@ -204,7 +205,7 @@ function dir.dirtree(root)
             stack[#stack] = nil
          else
             local p = folder .. path.sep .. name
-            if path.exists(p) then -- a link may lead nowhere
+            if path.exists(p) then -- a link may be broken
                local is_folder = path.isdir(p)
                if is_folder then stack[#stack + 1] = { p, names_in(p) } end
                return p, is_folder

@@ -1,4 +1,4 @@
--- pl.file: files as a whole.
+-- pl.file: operations on whole files.
 local dir = require 'pl.dir'
 local path = require 'pl.path'
 local utils = require 'pl.utils'

@@ -1,5 +1,5 @@
--- Expressions: their operator is op, their operands are the list. Placeholders have op 'X', their text (repr) and the
--- number of the argument (index; 0: any of a name).
+-- Expressions: the operator is op, the operands are the list. Placeholders have op 'X', a text (repr) and the number of
+-- the argument (index; 0: a named variable).
 local Expression = { metatable = {} }
 local metatable = Expression.metatable
 

@@ -1,4 +1,4 @@
--- Makes Lua functions of expressions.
+-- Compiles expressions to Lua functions.
 local Expression = require 'pl.func.Expression'
 local utils = require 'pl.utils'
 local is_expression = Expression.is
@@ -9,14 +9,14 @@ local names = {}
 function compiler.set_name(f, name) names[f] = name end
 function compiler.name_of(f) return names[f] end
 
--- What binds less is put in brackets within what binds more; where both bind alike, on the side that Lua would not
--- compute first.
+-- Operator precedence. An operand with lower precedence is put in parentheses; with equal precedence, the one on the
+-- side that Lua would not evaluate first.
 local BINDS = { ['or'] = 0, ['and'] = 2, ['=='] = 4, ['~='] = 4, ['<'] = 4, ['>'] = 4, ['<='] = 4, ['>='] = 4,
    ['..'] = 6, ['+'] = 8, ['-'] = 8, ['*'] = 10, ['/'] = 10, ['%'] = 10, ['not'] = 12, ['#'] = 12, unm = 12,
    ['^'] = 14 }
 local FROM_THE_RIGHT = { ['..'] = true, ['^'] = true }
 
--- Lua source; outer: how strongly the operator around it binds.
+-- The Lua source of a value; outer: the precedence of the operator around it.
 function compiler.text(value, outer)
    if type(value) == 'string' then return '"' .. value .. '"' end
    if type(value) == 'function' then return names[value] or tostring(value) end
@@ -24,7 +24,7 @@ function compiler.text(value, outer)
    local op, binds = value.op, BINDS[value.op]
    if op == 'X' then return tostring(value.repr) end
    local operands = {}
-   local first = FROM_THE_RIGHT[op] and 1 or 2 -- the operand that needs brackets more easily
+   local first = FROM_THE_RIGHT[op] and 1 or 2 -- the operand that needs parentheses at equal precedence
    for i = 1, #value do
       operands[i] = compiler.text(value[i], binds and #value > 1 and i == first and binds + 1 or binds)
    end
@@ -42,8 +42,8 @@ function compiler.text(value, outer)
    return outer and outer > binds and '(' .. text .. ')' or text
 end
 
--- Puts the values of an expression, which become constants _C1, _C2 ..., into a list; returns how many arguments the
--- expression has.
+-- Appends the values in an expression, which become the constants _C1, _C2 ..., to a list. Returns the number of the
+-- expression's arguments.
 function compiler.collect_values(expression, values)
    if not is_expression(expression) then return 0 end
    if expression.op == 'X' then return expression.index end
@@ -81,7 +81,7 @@ function compiler.instantiate(expression)
    return f
 end
 
--- An expression's function, made once.
+-- The function of an expression, compiled once.
 function compiler.as_function(expression)
    return rawget(expression, '__PE_function') or compiler.instantiate(expression)
 end

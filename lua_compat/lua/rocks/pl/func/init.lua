@@ -1,4 +1,4 @@
--- pl.func: expressions of placeholders as functions: _1 + 2*_2 is a function of two arguments.
+-- pl.func: placeholder expressions as functions: _1 + 2*_2 is a function of two arguments.
 local Expression = require 'pl.func.Expression'
 local compiler = require 'pl.func.compiler'
 local utils = require 'pl.utils'
@@ -18,7 +18,7 @@ function func.Var(names)
    return unpack(variables)
 end
 
--- A value, whatever it is.
+-- Wraps any value as an expression.
 func._ = Expression.wrap
 func.Nil = func.Var('nil')
 
@@ -34,7 +34,7 @@ end
 
 local function names_table(name) return type(_G[name]) == 'table' end
 
--- Makes the functions of a global table (by its name) functions of placeholders, in a table or the globals.
+-- Turns the functions of a global table (given by name) into functions of placeholders, in `into` or the globals.
 function func.import(name, into)
    assert_arg(1, name, 'string', names_table, 'arg# 1: not a name of a global table')
    for key, f in pairs(_G[name]) do
@@ -73,7 +73,7 @@ function func.compose(...)
    return function(...) return call(n, ...) end
 end
 
--- Gives arguments to a function; placeholders stay open.
+-- Binds arguments of a function; placeholders remain open.
 func.bind = compiler.bind
 
 utils.add_function_factory(Expression.metatable, func.I)

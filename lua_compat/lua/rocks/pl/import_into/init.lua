@@ -11,13 +11,13 @@ local function containers_load_themselves()
    end
 end
 
--- What a metatable's __index gives, be it a function or a table.
+-- The result of a metatable's __index, be it a function or a table.
 local function ask(index, t, name)
    if type(index) == 'function' then return index(t, name) end
    if index then return index[name] end
 end
 
--- true instead of a table: the modules are fields of the result, whose own names differ from those loaded.
+-- true instead of a table: the modules are fields of the result, whose own names differ from the loaded ones.
 return function(into)
    local shadow
    if into == true then into, shadow = {}, {} end
@@ -42,7 +42,7 @@ return function(into)
    end
 
    if shadow then
-      -- what a script writes goes to the table that its functions see, and to the module
+      -- what a script assigns goes to the table that its functions see, and to the module
       function metatable.__newindex(t, name, value)
          shadow[name] = value
          rawset(t, name, value)

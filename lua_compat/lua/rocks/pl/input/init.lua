@@ -3,7 +3,7 @@ local utils = require 'pl.utils'
 
 local input = {}
 
--- All matches of a pattern in the lines that a function returns, maybe converted.
+-- All matches of a pattern in the lines that a function returns, optionally converted.
 function input.alltokens(next_line, pattern, convert)
    local line, place = next_line(), 1
    return function()
@@ -20,7 +20,7 @@ function input.alltokens(next_line, pattern, convert)
    end
 end
 
--- A function that returns line after line: of a text, of an object with the method read, or of stdin.
+-- A function that returns one line after another: of a text, of an object with the method read, or of stdin.
 function input.create_getter(source)
    if not source then return io.read end
    if type(source) ~= 'string' then
@@ -40,7 +40,7 @@ end
 
 function input.words(source) return input.alltokens(input.create_getter(source), '%w+') end
 
--- The fields that are wanted, by their number, as captures.
+-- A pattern that captures the wanted fields, by number.
 local function pattern_of(wanted, delimiter)
    local spaces = not delimiter or delimiter == ' '
    local separator = spaces and '%s+' or delimiter
@@ -52,7 +52,7 @@ local function pattern_of(wanted, delimiter)
    return (spaces and '%s*' or '') .. table.concat(fields, separator)
 end
 
--- The fields as numbers; or nil and the one that is none, if that is a failure.
+-- The fields as numbers; or nil and the one that is not a number, unless texts are kept.
 local function as_numbers(fields, keep_texts)
    for i = 1, #fields do
       local number = tonumber(fields[i])
@@ -62,8 +62,8 @@ local function as_numbers(fields, keep_texts)
    return fields
 end
 
--- Iterates over the fields of lines. which: how many, or a list of their numbers. options: no_fail (texts are kept),
--- no_convert.
+-- Iterates over the fields of lines. which: their number, or a list of field numbers. options: no_fail (texts are
+-- kept), no_convert.
 function input.fields(which, delimiter, source, options)
    options = options or {}
    local next_line = input.create_getter(source)

@@ -1,4 +1,4 @@
--- pl.lapp: command lines, by a text that explains them.
+-- pl.lapp: parses command lines according to the text that documents them.
 local parse_specification = require 'pl.lapp.specification'
 local values = require 'pl.lapp.values'
 
@@ -14,7 +14,7 @@ local function script_name()
 end
 script = script_name()
 
--- Ends the program with a message and the usage; no_usage: true without that, 'throw': raise the message instead.
+-- Ends the program with a message and the usage; no_usage: true omits the usage, 'throw' raises the message instead.
 function lapp.quit(message, no_usage)
    if no_usage == 'throw' then error(message) end
    if message then io.stderr:write(message .. '\n\n') end
@@ -46,7 +46,7 @@ end
 
 function lapp.add_type(name, converter, constraint) values.add_type(name, converter, constraint) end
 
--- --name=value and --name:value become two arguments.
+-- Splits --name=value and --name:value into two arguments.
 local function split_value(arguments, place, word)
    local at = word:find('[=:]')
    if not at then return word end
@@ -54,7 +54,7 @@ local function split_value(arguments, place, word)
    return word:sub(1, at - 1), true
 end
 
--- The option that an argument of short flags begins with; what follows is put before the other arguments.
+-- The option at the start of an argument of short flags; the rest is put before the other arguments.
 local function short_option(arguments, place, word, option_of)
    if #word == 1 or option_of(word) then return word end
    local letters, had_value = split_value(arguments, place, word)
@@ -80,7 +80,7 @@ local function store(results, option, name, value)
    end
 end
 
--- Reads the arguments into a table by the options' names.
+-- Reads the arguments into a table by option name.
 local function parse(specification, arguments)
    local options, aliases, positional = specification.options, specification.aliases, specification.positional
    local results, next_positional, extra = {}, 1, 0

@@ -1,5 +1,5 @@
--- Reads the text that explains a command line: lines that start with a flag or a <parameter>, then in brackets a type,
--- a range, alternatives or a default.
+-- Parses the text that documents a command line: lines that start with a flag or a <parameter>, then in parentheses a
+-- type, a range, alternatives or a default.
 local sip = require 'pl.sip'
 local values = require 'pl.lapp.values'
 
@@ -7,7 +7,7 @@ local match = sip.match_at_start
 
 local function stripped(text) return text:match('^%s*(.-)%s*$') end
 
--- In brackets: an optional word ``optional``, then ``default VALUE``, or a type that may be followed by that.
+-- In parentheses: optionally the word `optional`, then `default VALUE`, or a type that may be followed by that.
 local function read_type(text, option, name, lapp)
    local word, rest = stripped(text):match('^(%S+)(.*)$')
    rest = stripped(rest)
@@ -38,7 +38,7 @@ local function read_type(text, option, name, lapp)
    if default then option.default, option.type = values.default(default, option.type) end
 end
 
--- Of a line that explains an option: its name, what follows it, and whether it takes several values.
+-- For a line that documents an option: its name, the rest of the line, and whether it takes several values.
 local function read_flag(line, specification, lapp)
    local found = {}
    if match('-$v{short}, --$o{long} $', line, found) or match('-$v{short} $', line, found)

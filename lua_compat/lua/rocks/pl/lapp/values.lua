@@ -1,4 +1,4 @@
--- The types of options, and how values are made of texts.
+-- The types of options, and the conversion of texts to values.
 local values = {}
 
 local BUILT_IN = { string = true, number = true, boolean = true, ['file-in'] = true, ['file-out'] = true }
@@ -15,7 +15,7 @@ end
 function values.is_file(kind) return kind == 'file-in' or kind == 'file-out' end
 function values.is_known(kind) return kind == nil or BUILT_IN[kind] or custom[kind] ~= nil end
 
--- Gives an option what belongs to a type that a script has added: a converter may be the name of another type.
+-- Applies a type that a script has added to an option; its converter may be the name of another type.
 function values.apply_custom(option)
    local kind = custom[option.type]
    if not kind then return end
@@ -40,7 +40,7 @@ end
 
 local STREAMS = { stdin = 'file-in', stdout = 'file-out', stderr = 'file-out' }
 
--- A default as a value, with its type: the given one, or what it looks like.
+-- Converts a default to a value, with its type: the given one, or the one that it looks like.
 function values.default(text, kind)
    if not kind or kind == 'number' then
       local number = tonumber(text)

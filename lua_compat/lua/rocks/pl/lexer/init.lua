@@ -1,5 +1,5 @@
--- pl.lexer: streams of tokens. A stream is a function that returns the next token's kind and value; given an argument,
--- it does something else: a pattern reads up to its match, a list of tokens is put before the rest, any other value
+-- pl.lexer: streams of tokens. A stream is a function that returns the next token's kind and value. With an argument it
+-- does something else: a pattern reads up to its match, a list of tokens is inserted before the rest, any other value
 -- asks for the position.
 local rules = require 'pl.lexer.rules'
 
@@ -9,12 +9,12 @@ local function assert_kind(index, value, kind)
    if type(value) ~= kind then error('argument ' .. index .. ' must be ' .. kind, 3) end
 end
 
--- The actions whose tokens a filter leaves out.
+-- The actions of tokens that a filter omits.
 local function left_out(filter)
    return { [rules.space] = filter.space, [rules.comment] = filter.comments }
 end
 
--- source: a text, or an object whose read gives lines.
+-- source: a text, or an object whose method read returns lines.
 function lexer.scan(source, matches, filter, options)
    matches, options = matches or rules.plain, options or { number = true, string = true }
    local skipped = left_out(filter or { space = true })
@@ -73,7 +73,7 @@ function lexer.scan(source, matches, filter, options)
    end
 end
 
--- Puts a token (kind, value), a list of tokens, or a stream's tokens before the rest.
+-- Inserts a token (kind, value), a list of tokens, or a stream's tokens before the rest.
 function lexer.insert(stream, first, second)
    if not first then return end
    local tokens = first
@@ -136,7 +136,7 @@ function lexer.skipws(stream)
    return kind, value
 end
 
--- The value of the next token, which must be of a kind.
+-- The value of the next token, which must be of the given kind.
 function lexer.expecting(stream, expected, with_spaces)
    assert_kind(1, stream, 'function')
    assert_kind(2, expected, 'string')

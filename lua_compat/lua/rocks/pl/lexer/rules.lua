@@ -1,5 +1,5 @@
--- The tokens of plain text, Lua and C++: lists of { pattern, action }, of which the first that matches counts. An
--- action gets the text, the options and what string.find returned, and returns the token's kind and value.
+-- The tokens of plain text, Lua and C++: lists of { pattern, action }; the first match is used. An action receives the
+-- text, the options and the results of string.find, and returns the token's kind and value.
 local rules = {}
 
 local function set(names)
@@ -16,7 +16,7 @@ local cpp_keywords = set[[class break do sizeof else continue struct false for p
 
 local function symbol(text) return text, text end
 
--- Spaces and comments are what a filter may leave out.
+-- A filter may omit spaces and comments.
 function rules.space(text) return 'space', text end
 function rules.comment(text) return 'comment', text end
 
@@ -57,7 +57,7 @@ local function add_numbers(list, sign)
 end
 
 local HEXADECIMAL, WORD = '^0x[%da-fA-F]+', '^[%a_][%w_]*'
--- An empty one, one of backslashes only, and others: before the quote that ends it is an even number of backslashes.
+-- An empty string, one of backslashes only, and others: an even number of backslashes precedes the closing quote.
 local STRINGS = { [[^(['"])%1]], [[^(['"])(\*)%2%1]], [[^(['"]).-[^\](\*)%2%1]] }
 local CHARACTERS = { [[^'']], [[^'(\*)%1']], [[^'.-[^\](\*)%1']] }
 local SIGN = '[%+%-]?'

@@ -1,10 +1,10 @@
--- pl.luabalanced: finds where pieces of Lua source end. Each function takes a text and a position, and returns the
+-- pl.luabalanced: finds the ends of pieces of Lua source. Each function takes a text and a position, and returns the
 -- piece (nil if there is none) and the position after it.
 local balanced = {}
 
 local CLOSING = { ['('] = ')', ['{'] = '}', ['['] = ']' }
 
--- The position after a string in quotes.
+-- The position after a quoted string.
 local function after_quoted(text, place)
    local quote = text:sub(place, place)
    place = place + 1
@@ -30,7 +30,7 @@ function balanced.match_string(text, place)
    return text:sub(place, after - 1), after
 end
 
--- Brackets with all that is in them.
+-- Brackets with their contents.
 function balanced.match_bracketed(text, place)
    local start = place or 1
    place = start
@@ -63,7 +63,7 @@ end
 
 local WORD_OPERATORS = { ['and'] = true, ['or'] = true, ['not'] = true }
 
--- Whether a word at a position begins something new: what is before it, comments left out, ends an expression.
+-- Whether a word at a position starts something new: what precedes it, ignoring comments, ends an expression.
 local function begins_anew(text, start, end_before, last_word)
    local before = text:sub(start, end_before):match('(%S)%s*$')
    if not before then return false end

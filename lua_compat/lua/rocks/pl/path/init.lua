@@ -1,10 +1,10 @@
--- pl.path: paths and what they lead to. What asks the machine is LuaFileSystem's.
+-- pl.path: paths and files. Queries to the system use LuaFileSystem.
 local utils = require 'pl.utils'
 local assert_string = utils.assert_string
 
 local found, lfs = pcall(require, 'lfs')
 if not found then
-   local problem = lfs -- the sandbox's: each function that would need it says so
+   local problem = lfs -- the sandbox has none: each function that needs it raises this error
    lfs = setmetatable({}, { __index = function() return function() error(problem, 3) end end })
 end
 
@@ -38,7 +38,7 @@ function path.splitpath(p)
    return folder, name
 end
 
--- The part before the last dot of the name, and the ending with its dot.
+-- The path up to the last dot of the name, and the extension with its dot.
 function path.splitext(p)
    assert_string(1, p)
    local root, ending = p:match('^(.*)(%.[^./]*)$')
@@ -74,7 +74,7 @@ local function join(first, second)
    return first .. second
 end
 
--- The last absolute path, with those after it.
+-- Joins paths; an absolute path discards those before it.
 function path.join(first, second, ...)
    assert_string(1, first)
    assert_string(2, second)
@@ -92,7 +92,7 @@ function path.normcase(p)
    return p
 end
 
--- Without empty parts, '.', and '..' where its folder is known. Two slashes at the beginning, and just two, are kept.
+-- Removes empty parts, '.', and '..' where its folder is known. Exactly two slashes at the start are kept.
 function path.normpath(p)
    assert_string(1, p)
    local slashes, rest = p:match('^(/*)(.*)$')
@@ -116,7 +116,7 @@ function path.abspath(p, start)
    return path.normpath(join(start or lfs.currentdir(), (p:gsub('[\\/]$', ''))))
 end
 
--- The way from a folder (the working folder) to a path.
+-- The relative path from a folder (default: the working folder) to a path.
 function path.relpath(p, start)
    assert_string(1, p)
    if start then assert_string(2, start) end
@@ -140,7 +140,7 @@ end
 
 function path.tmpname() return os.tmpname() end
 
--- The folder that both paths are in.
+-- The longest folder that both paths are in.
 function path.common_prefix(a, b)
    assert_string(1, a)
    assert_string(2, b)

@@ -1,11 +1,11 @@
--- pl.permute: permutations of a list, and combinations of several lists' elements.
+-- pl.permute: permutations of a list, and combinations of the elements of several lists.
 local tablex = require 'pl.tablex'
 local utils = require 'pl.utils'
 
 local permute = {}
 
--- Iterates over the orders of a list, which is changed in place: the last position takes each element in turn. swapped:
--- by place, which one stands there now (0: none yet).
+-- Iterates over the permutations of a list, which is changed in place: each element in turn becomes the last. swapped:
+-- by position, which element is there now (0: none yet).
 function permute.order_iter(t)
    utils.assert_arg(1, t, 'table')
    local place, swapped = #t, {}
@@ -14,7 +14,7 @@ function permute.order_iter(t)
    if place == 0 then return function() end end
    return function()
       while place <= #t do
-         if swapped[place] > 0 then swap(swapped[place]) end -- back to where it was
+         if swapped[place] > 0 then swap(swapped[place]) end -- undo the previous exchange
          if swapped[place] == place then
             swapped[place] = 0
             place = place + 1
@@ -34,10 +34,10 @@ function permute.order_table(t)
    return orders
 end
 
--- The names of 2015.
+-- The names used in 2015.
 permute.iter, permute.table = permute.order_iter, permute.order_table
 
--- Iterates over all choices of one element from each list, the first list's fastest: their number, and the elements.
+-- Iterates over all choices of one element from each list, the first list fastest: a counter, and the elements.
 function permute.list_iter(...)
    local lists, n = { ... }, select('#', ...)
    local sizes, places = {}, {}

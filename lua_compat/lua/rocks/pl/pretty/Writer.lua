@@ -4,10 +4,10 @@ local quote_string = require('pl.stringx.quoting').quote_string
 
 local Writer = { quoted = quote_string }
 
--- Up to here, doubles hold all whole numbers.
+-- Up to here, doubles represent all whole numbers.
 local EXACT = 2 ^ 53
 
--- Numbers keep 14 digits; whole ones have no exponent.
+-- Numbers have 14 digits; whole numbers no exponent.
 function Writer.plain(value)
    if type(value) ~= 'number' then return tostring(value) end
    if value ~= value then return 'NaN' end
@@ -19,7 +19,7 @@ function Writer.plain(value)
    return text
 end
 
--- What is neither a string nor a table.
+-- A value that is neither a string nor a table.
 local function scalar(value)
    local text = Writer.plain(value)
    return text:find(' ') and quote_string(text) or text
@@ -39,7 +39,7 @@ local function key_text(key, plain)
    return not plain and is_name(key) and key or in_brackets(key)
 end
 
--- By type, then by text.
+-- Sorts by type, then by text.
 local function before(a, b)
    if type(a) ~= type(b) then return type(a) < type(b) end
    return tostring(a) < tostring(b)
@@ -61,7 +61,7 @@ function Writer.write(root, space, plain)
    local equals = space == '' and '=' or ' = '
    local lines, within = {}, {}
 
-   -- start: what stands before the value on its line.
+   -- start: the text before the value on its line.
    local function put(start, value, indent)
       if type(value) ~= 'table' then
          lines[#lines + 1] = start .. (type(value) == 'string' and quote_string(value) or scalar(value)) .. ','

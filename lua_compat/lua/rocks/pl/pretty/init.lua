@@ -1,4 +1,4 @@
--- pl.pretty: tables as Lua source, and back.
+-- pl.pretty: writes tables as Lua source, and reads them back.
 local Writer = require 'pl.pretty.Writer'
 local isolation = require 'pl.pretty.isolation'
 local lexer = require 'pl.lexer'
@@ -13,7 +13,7 @@ local function has_keyword(source, keywords)
    return false
 end
 
--- Reads a table's source, in which there may be no functions; returns it, or nil and an error.
+-- Reads the source of a table, which must not contain functions. Returns it, or nil and an error.
 function pretty.read(source)
    utils.assert_arg(1, source, 'string')
    if source:find('^%s*%-%-') then source = source:gsub('%-%-.-\n', '') end
@@ -30,7 +30,7 @@ end
 
 local LOOPS = { ['for'] = true, ['repeat'] = true, ['function'] = true, ['goto'] = true, ['while'] = true }
 
--- Runs source in an environment, which is returned; strict: without loops, and without methods of strings.
+-- Runs source in an environment and returns that. strict: no loops, and no string methods.
 function pretty.load(source, environment, strict)
    environment = environment or {}
    if strict and has_keyword(source, LOOPS) then return nil, 'looping not allowed' end
@@ -41,7 +41,7 @@ function pretty.load(source, environment, strict)
    return environment
 end
 
--- space: what lines are indented by; '' puts all on one line. plain: all keys in brackets.
+-- space: the indentation; '' writes everything on one line. plain: all keys in brackets.
 function pretty.write(value, space, plain)
    if type(value) == 'string' then return Writer.quoted(value) end
    if type(value) ~= 'table' then return Writer.plain(value), 'not a table' end
@@ -55,7 +55,7 @@ function pretty.dump(t, file_name)
    return true
 end
 
--- Writes all arguments, with their numbers.
+-- Writes all arguments, numbered.
 function pretty.debug(...)
    local shown = {}
    for i = 1, select('#', ...) do
@@ -75,7 +75,7 @@ end
 
 local UNITS = { M = { 'B', 'KiB', 'MiB', 'GiB', factor = 1024 }, N = { '', 'K', 'M', 'B', factor = 1000 } }
 
--- A large number for people: 'N' (1.2K), 'M' (memory: 1.2KiB) or 'T' (1,234).
+-- Formats a large number: 'N' (1.2K), 'M' (memory: 1.2KiB) or 'T' (1,234).
 function pretty.number(number, kind, digits)
    if kind == 'T' then return with_commas(number) end
    local units = UNITS[kind == 'M' and 'M' or 'N']

@@ -1,4 +1,4 @@
--- Runs a chunk without hooks and without methods of strings, so that source that is data can do little.
+-- Runs a chunk without hooks and without string methods, so that source that is meant as data can do little.
 local isolation = {}
 
 local function finish(hook, strings, ...)
@@ -7,7 +7,7 @@ local function finish(hook, strings, ...)
    return ...
 end
 
--- As pcall. Where the sandbox has taken these functions away, there is nothing to guard against.
+-- Like pcall. Where the sandbox has removed these functions, there is nothing to guard against.
 function isolation.run(chunk)
    local ok, set_metatable = pcall(function() return debug.setmetatable end)
    if not ok or not set_metatable then return pcall(chunk) end

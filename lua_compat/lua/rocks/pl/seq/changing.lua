@@ -1,4 +1,4 @@
--- Sequences made from other sequences.
+-- Sequences derived from other sequences.
 local making = require 'pl.seq.making'
 local collecting = require 'pl.seq.collecting'
 local utils = require 'pl.utils'
@@ -24,7 +24,7 @@ function changing.unique(sequence, as_table)
    return as_table and values or making.list(values)
 end
 
--- One sequence after the other.
+-- Concatenates two sequences.
 function changing.splice(first, second)
    first, second = iter(first), iter(second)
    local current = first
@@ -38,7 +38,7 @@ function changing.splice(first, second)
    end
 end
 
--- f gets both values of a sequence of pairs, or the first one and the argument.
+-- f receives both values of a sequence of pairs, or the first value and the argument.
 function changing.map(f, sequence, argument)
    f = function_arg(1, f)
    sequence = iter(sequence)
@@ -103,7 +103,7 @@ function changing.mapmethod(sequence, name, first, second)
    end
 end
 
--- Each value with the one before it.
+-- Pairs each value with the one before it.
 function changing.last(sequence)
    sequence = iter(sequence)
    local value = sequence()

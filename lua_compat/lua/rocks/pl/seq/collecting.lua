@@ -1,4 +1,4 @@
--- What is made of all values of a sequence.
+-- Results computed from all values of a sequence.
 local making = require 'pl.seq.making'
 local utils = require 'pl.utils'
 local iter, function_arg = making.iter, utils.function_arg
@@ -26,7 +26,7 @@ function collecting.minmax(sequence)
    return least, most
 end
 
--- The sum and the number of values; f: applied to each.
+-- The sum and the number of values; f is applied to each.
 function collecting.sum(sequence, f)
    local sum, n = 0, 0
    for value in iter(sequence) do
@@ -81,7 +81,7 @@ function collecting.foreach(sequence, f)
    for a, b, c in iter(sequence) do f(a, b, c) end
 end
 
--- Writes the values, with a separator and so many on a line (7); format: as of string.format.
+-- Prints the values with a separator and `per_line` (default 7) on a line; format: for string.format.
 function collecting.printall(sequence, separator, per_line, format)
    separator = separator or ' '
    per_line = per_line or (separator == '\n' and math.huge or 7)

@@ -1,4 +1,4 @@
--- Sequences: of tables, numbers, random numbers; and predicates for them.
+-- Sequences from tables, numbers and random numbers; and predicates for them.
 local utils = require 'pl.utils'
 local assert_arg = utils.assert_arg
 
@@ -31,7 +31,7 @@ function making.keys(t)
    end
 end
 
--- A table as the sequence of its elements; what can be called is a sequence as it is.
+-- A table becomes the sequence of its elements; a callable is a sequence already.
 function making.iter(sequence)
    if type(sequence) == 'table' and not (getmetatable(sequence) or {}).__call then return making.list(sequence) end
    return sequence

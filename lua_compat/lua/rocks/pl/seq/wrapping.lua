@@ -1,8 +1,8 @@
--- seq(sequence): an object whose methods are those of seq, and else methods of the elements.
+-- seq(sequence): an object with seq's methods, and otherwise the elements' methods.
 local is_callable = require('pl.types').is_callable
 
 return function(seq)
-   -- In seq these have the function first; as methods, the sequence.
+   -- In seq these take the function first; as methods, the sequence.
    local as_method = {
       map = function(sequence, f, argument) return seq.map(f, sequence, argument) end,
       reduce = function(sequence, f, start) return seq.reduce(f, sequence, start) end,
@@ -10,7 +10,7 @@ return function(seq)
 
    local Wrapper = {}
 
-   -- A result that is a sequence is wrapped, others are returned as they are.
+   -- A result that is a sequence is wrapped; others are returned unchanged.
    local function wrapped(result, ...)
       if is_callable(result) then return setmetatable({ iter = result }, Wrapper) end
       return result, ...
@@ -27,7 +27,7 @@ return function(seq)
    end
 
    setmetatable(seq, {
-      -- extra: given to the iterator at each call.
+      -- extra: passed to the iterator in each call.
       __call = function(_, sequence, extra)
          if not is_callable(sequence) then
             if type(sequence) ~= 'table' then return sequence end
@@ -38,7 +38,7 @@ return function(seq)
       end,
    })
 
-   -- The lines of a file, of the file with a name, or of 'STDIN'.
+   -- The lines of a file object, of a file given by name, or of 'STDIN'.
    function seq.lines(file, ...)
       local next_line, state
       if type(file) == 'string' and file ~= 'STDIN' then

@@ -15,7 +15,7 @@ local function converted(text, kind)
    return text
 end
 
--- Returns a function(line, result) that fills a table and says whether the line matched, and whether fields have
+-- Returns a function(line, result), which fills a table and returns whether the line matched, and whether fields have
 -- names; or nil and an error.
 function sip.compile(spec, options)
    assert_kind(1, spec, 'string')
@@ -37,7 +37,7 @@ function sip.compile(spec, options)
    end, named
 end
 
--- By whether they are bound to the line's start, and by their text.
+-- By whether they are anchored at the line's start, and by text.
 local compiled = { [true] = {}, [false] = {} }
 
 function sip.match(spec, line, result, options)
@@ -51,7 +51,7 @@ end
 
 function sip.match_at_start(spec, line, result) return sip.match(spec, line, result, { at_start = true }) end
 
--- Iterates over what the lines of a file give.
+-- Iterates over the fields of a file's lines.
 function sip.fields(spec, file)
    assert_kind(1, spec, 'string')
    if not file then return nil, 'no file object' end
@@ -65,7 +65,7 @@ function sip.fields(spec, file)
    end
 end
 
--- What sip.read looks for, in this order.
+-- The patterns that sip.read tries, in this order.
 local registered = {}
 
 function sip.pattern(spec, callback)
@@ -74,7 +74,8 @@ function sip.pattern(spec, callback)
    registered[#registered + 1] = { match = match, named = named, callback = callback }
 end
 
--- Calls the callback of the first pattern that each line matches. patterns: a list of { spec, callback } to register.
+-- For each line, calls the callback of the first pattern that matches. patterns: a list of { spec, callback } to
+-- register.
 function sip.read(file, patterns)
    if not file then return nil, 'no file object' end
    local opened

@@ -1,4 +1,4 @@
--- Turns simple patterns into Lua's.
+-- Converts simple patterns to Lua patterns.
 local pattern = { BRACKETS = { ['<'] = '>', ['('] = ')', ['{'] = '}', ['['] = ']' } }
 
 local FIELDS = {
@@ -13,7 +13,7 @@ local LUA_CLASSES = 'acdlpuwxs'
 
 function pattern.custom(letter, lua_pattern) FIELDS[letter] = lua_pattern end
 
--- The parts of a text: { literal = character }, { space = true } or { kind = letter, name = name }.
+-- The parts of a pattern: { literal = character }, { space = true } or { kind = letter, name = name }.
 local function parts_of(spec, named)
    local parts, place = {}, 1
    local function read(with)
@@ -34,7 +34,7 @@ local function parts_of(spec, named)
    return parts
 end
 
--- Whether a part begins or ends with a character of a word.
+-- Whether a part starts or ends with a word character.
 local function is_wordlike(part)
    if not part then return false end
    if part.kind then return part.kind:find('[vifadxlu]') ~= nil end
@@ -48,8 +48,8 @@ local function field_pattern(kind, quote_place)
    if LUA_CLASSES:find(kind:lower(), 1, true) then return '(%' .. kind .. '+)' end
 end
 
--- Returns Lua's pattern, the fields (names or numbers) and their kinds: 'Q' is a quote before a quoted field. Or nil
--- and an error. options.at_start: only at the beginning of a line.
+-- Returns the Lua pattern, the fields (names or numbers) and their kinds ('Q': the quote before a quoted field); or nil
+-- and an error. options.at_start: match only at the start of a line.
 function pattern.create(spec, options)
    if type(spec) ~= 'string' then error('argument 1 must be string', 2) end
    local named = spec:find('{%a+}') ~= nil

@@ -1,4 +1,4 @@
--- pl.strict: reading or setting a variable that is not declared is an error. Main chunks declare by assigning.
+-- pl.strict: reading or setting an undeclared variable is an error. Main chunks declare by assigning.
 local getinfo = debug.getinfo
 local strict = {}
 
@@ -12,7 +12,7 @@ local function ask(index, t, name)
    return index(t, name)
 end
 
--- Makes a table strict; declared: names that may be read although they are nil (of the globals, __global is set).
+-- Makes a table strict; declared: names that may be read although they are nil (for the globals, __global is set).
 function strict.module(name, t, declared)
    if type(t) ~= 'table' then t = {} end
    local metatable = getmetatable(t)
@@ -61,7 +61,7 @@ function strict.make_all_strict(t)
    end
 end
 
--- A strict table that gets what is assigned to another one.
+-- A strict table that collects the assignments to another one.
 function strict.closed_module(t, name)
    t = t or {}
    local closed = {}

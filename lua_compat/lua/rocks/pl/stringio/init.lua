@@ -1,4 +1,4 @@
--- pl.stringio: strings that are read and written as files are.
+-- pl.stringio: strings that are read and written like files.
 local stringio = {}
 
 local Writer = {}
@@ -16,7 +16,7 @@ function Writer.seek(_) end
 local Reader = {}
 Reader.__index = Reader
 
--- The end of the number that stands at a position, as io.read('*n') takes it.
+-- The end of the number at a position, as io.read('*n') reads it.
 local function number_end(text, place)
    local _, last = text:find('^%s*[%+%-]?%d+', place)
    if not last then return nil end
@@ -27,7 +27,7 @@ local function number_end(text, place)
    return last
 end
 
--- By format: the part of the text that is read, and the position after it.
+-- By format: the part of the text to read, and the position after it.
 local readers = {
    ['*l'] = function(text, place)
       local stop = text:find('\n', place, true) or #text + 1

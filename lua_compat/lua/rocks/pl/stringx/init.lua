@@ -26,7 +26,7 @@ for name, pattern in pairs{ isalpha = '^%a+$', isdigit = '^%d+$', isalnum = '^%w
    end
 end
 
--- Whether one of the affixes, a string or a list of them, is at an end of s.
+-- Whether s has one of the affixes (a string or a list) at an end.
 local function has_affix(s, affixes, part)
    if type(affixes) == 'string' then return part(s, #affixes) == affixes end
    if type(affixes) ~= 'table' then
@@ -64,7 +64,7 @@ function stringx.splitlines(s, keep_ends)
    return list(lines)
 end
 
--- Splits at white space, or at a delimiter, which may also stand at the end; into n parts at most.
+-- Splits at white space, or at a delimiter, which may also be at the end; into at most n parts.
 function stringx.split(s, delimiter, n)
    assert_string(1, s)
    if not delimiter then return list(utils.split((s:gsub('^%s+', '')), delimiter, false, n)) end
@@ -79,7 +79,7 @@ function stringx.splitv(s, pattern)
    return utils.splitv(s, pattern)
 end
 
--- Tabs become spaces up to the next tab stop of their line.
+-- Replaces tabs by spaces up to the next tab stop of their line.
 function stringx.expandtabs(s, size)
    assert_string(1, s)
    size = size or 8
@@ -210,7 +210,7 @@ stringx.capitalize = stringx.title
 
 local ELLIPSIS = '...'
 
--- tail: keep the end of the string, not its beginning.
+-- tail: keep the end of the string instead of its start.
 function stringx.shorten(s, width, tail)
    assert_string(1, s)
    if #s <= width then return s end

@@ -1,5 +1,5 @@
--- Paragraphs as later versions lay them out: dedent by the least indented line, lines that keep to the width. (pl.text
--- has those of 2015.)
+-- Paragraphs as in later versions: dedent by the least indented line; wrapped lines do not exceed the width. (pl.text
+-- has the functions of 2015.)
 local text = require 'pl.text'
 local utils = require 'pl.utils'
 
@@ -16,7 +16,7 @@ function paragraphs.dedent(s)
    return table.concat(lines, '\n') .. '\n'
 end
 
--- Words longer than a line stand alone, or are broken into lines.
+-- Words longer than a line get a line of their own, or are broken.
 function paragraphs.wrap(s, width, break_words)
    width = width or 70
    local lines, line = {}, nil

@@ -1,4 +1,4 @@
--- What tablex expects of its arguments, and the metatables of what it returns.
+-- Checks of tablex's arguments, and the metatables of its results.
 local types = require 'pl.types'
 local utils = require 'pl.utils'
 
@@ -16,7 +16,7 @@ function arguments.writeable(index, value)
    if not types.is_writeable(value) then complain(index, 'writeable') end
 end
 
--- Gives a result the class of the table it was made from, or else the one named.
+-- Gives a result the class of the table from which it was made, or else the named one.
 function arguments.like(result, source, class_name)
    local metatable = getmetatable(source) or class_name and require('pl.' .. class_name)
    return metatable and setmetatable(result, metatable) or result

@@ -3,8 +3,8 @@ local check = require 'pl.tablex.arguments'
 
 local comparing = {}
 
--- compared: by table of the first value, the tables of the second that it is being compared with; in a circle the
--- answer is not known yet, and nothing speaks against equality.
+-- compared: for each table of the first value, the tables of the second with which it is being compared. In a cycle the
+-- answer is not known yet, so they are assumed equal.
 local function same(a, b, ignore_metatables, tolerance, compared)
    local kind = type(a)
    if kind ~= type(b) then return false end
@@ -26,7 +26,7 @@ local function same(a, b, ignore_metatables, tolerance, compared)
    return true
 end
 
--- Values, and tables by their fields; numbers up to a tolerance.
+-- Compares values, and tables by their fields; numbers within a tolerance.
 function comparing.deepcompare(a, b, ignore_metatables, tolerance)
    return same(a, b, ignore_metatables, tolerance, {})
 end
@@ -44,7 +44,7 @@ end
 
 local function equal(a, b) return a == b end
 
--- Whether each element of one has a partner of its own in the other.
+-- Whether the elements of one can be paired with those of the other.
 function comparing.compare_no_order(a, b, equal_values)
    check.indexable(1, a)
    check.indexable(2, b)

@@ -18,7 +18,7 @@ function copying.copy(t)
    return copied
 end
 
--- made: what each table met so far has become.
+-- made: the copy of each table found so far.
 local function deep(value, made)
    if type(value) ~= 'table' then return value end
    if made[value] then return made[value] end
@@ -31,7 +31,7 @@ end
 
 function copying.deepcopy(t) return deep(t, {}) end
 
--- Copies n elements; an array that is copied onto itself is read before it is overwritten.
+-- Copies n elements; an array copied onto itself is read before it is overwritten.
 local function copy_elements(into, from, to_place, from_place, n, clear_rest)
    to_place, from_place = to_place or 1, from_place or 1
    n = math.min(n or #from, #from - from_place + 1)

@@ -1,4 +1,4 @@
--- Where values are in tables.
+-- Searches in tables.
 local check = require 'pl.tablex.arguments'
 
 local finding = {}
@@ -23,7 +23,7 @@ function finding.rfind(t, value, start)
    return nil
 end
 
--- The first key whose value satisfies a predicate, and what that returned.
+-- The first key whose value satisfies a predicate, and the predicate's result.
 function finding.find_if(t, predicate, argument)
    check.iterable(1, t)
    predicate = check.callable(2, predicate)
@@ -42,7 +42,7 @@ function finding.index_by(t, keys)
    return check.like(values, t, 'List')
 end
 
--- Depth first; each table is looked into once.
+-- Depth first; each table is searched once.
 local function path_to(t, value, seen)
    for key, field in pairs(t) do
       if field == value then return key end
@@ -56,7 +56,7 @@ local function path_to(t, value, seen)
    end
 end
 
--- The name of a value within a table, such as 'math.sin'; excluded: tables that are not looked into.
+-- The name of a value within a table, such as 'math.sin'; excluded: tables that are not searched.
 function finding.search(t, value, excluded)
    check.iterable(1, t)
    local seen = { [t] = true }

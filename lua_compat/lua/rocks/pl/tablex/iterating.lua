@@ -29,7 +29,7 @@ local function keys_of(t)
    return keys
 end
 
--- Iterates over a table sorted by its keys.
+-- Iterates over a table in the order of its keys.
 function iterating.sort(t, less)
    local keys = keys_of(t)
    if less then less = check.callable(2, less) end
@@ -37,7 +37,7 @@ function iterating.sort(t, less)
    return in_order(t, keys)
 end
 
--- Iterates over a table sorted by its values.
+-- Iterates over a table in the order of its values.
 function iterating.sortv(t, less)
    less = check.callable(2, less or '<')
    local keys = keys_of(t)

@@ -1,4 +1,4 @@
--- Functions applied to the values of tables.
+-- Applies functions to the values of tables.
 local check = require 'pl.tablex.arguments'
 local utils = require 'pl.utils'
 
@@ -74,7 +74,7 @@ function mapping.zip(...)
    return mapping.mapn(function(...) return { ... } end, ...)
 end
 
--- f(key, value) returns a value and maybe a key; several values for one key become a list.
+-- f(key, value) returns a value and optionally a key; several values for one key become a list.
 function mapping.pairmap(f, t, ...)
    check.iterable(1, t)
    f = check.callable(1, f)
@@ -115,7 +115,7 @@ function mapping.filter(t, predicate, argument)
    return check.like(kept, t, 'List')
 end
 
--- How often each value occurs; same: what counts as equal.
+-- How often each value occurs; same: the function that decides equality.
 function mapping.count_map(t, same)
    check.indexable(1, t)
    local counts = {}

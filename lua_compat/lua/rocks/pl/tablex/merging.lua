@@ -24,7 +24,7 @@ function merging.values(t)
    return check.of_class(values, 'List')
 end
 
--- The positions of the values: a list of them where there are several.
+-- The positions of values; a list of them if there are several.
 function merging.index_map(t)
    check.indexable(1, t)
    local places = {}

@@ -5,7 +5,7 @@ local utils = require 'pl.utils'
 
 local ranges = { _normalize_slice = check.slice }
 
--- As a numerical for.
+-- Like a numerical for.
 function ranges.range(start, finish, step)
    local numbers = {}
    for x = start, finish, step or 1 do numbers[#numbers + 1] = x end

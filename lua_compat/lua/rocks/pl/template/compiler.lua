@@ -1,11 +1,11 @@
--- Makes Lua source of a template, with as many lines, so that errors name the template's lines.
+-- Compiles a template to Lua source with the same number of lines, so that errors name the template's lines.
 local utils = require 'pl.utils'
 
 local compiler = {}
 
 local function put(expression) return ' __parts[#__parts + 1] = ' .. expression .. ';' end
 
--- Adds a text that has only expressions in it.
+-- Adds a text that contains only expressions.
 local function add_text(pieces, text, inline, without_line_ends)
    local place = 1
    for first, expression, after in text:gmatch(inline) do
@@ -20,8 +20,8 @@ local function add_text(pieces, text, inline, without_line_ends)
    return rest
 end
 
--- Returns source that returns a function that returns a list of parts; or, for a template without Lua in it, source
--- that returns the text, and true.
+-- Returns source that returns a function that returns a list of parts; for a template without Lua, source that returns
+-- the text, and true.
 function compiler.source(text, options)
    local inline = ('()%s(%%b%s)()'):format(utils.escape(options.inline_escape or '$'), options.inline_brackets or '()')
    local escape = utils.escape(options.escape or '#')

@@ -1,4 +1,4 @@
--- pl.template: texts with Lua in them. Lines that start with # are Lua, and $(expression) is its value.
+-- pl.template: texts that contain Lua. Lines that start with # are Lua; $(expression) is replaced by its value.
 local compiler = require 'pl.template.compiler'
 local utils = require 'pl.utils'
 
@@ -9,7 +9,7 @@ local function traceback(problem)
    return ok and text or problem
 end
 
--- Returns the text, or nil and the error; and the source if it was kept. show_source: print it after an error.
+-- Returns the text, or nil and the error; also the source, if it was kept. show_source: print it after an error.
 local function render(self, environment, parent, show_source)
    environment = environment or {}
    if parent then setmetatable(environment, { __index = parent }) end
@@ -20,8 +20,8 @@ local function render(self, environment, parent, show_source)
    return nil, parts, self.code
 end
 
--- options: chunk_name (TMP), escape (#), inline_escape ($), inline_brackets, newline (if set, line ends are left out),
--- debug (keep the source). Returns an object with the method render; or nil, the error and the source.
+-- options: chunk_name (TMP), escape (#), inline_escape ($), inline_brackets, newline (if set, line breaks are removed),
+-- debug (keeps the source). Returns an object with the method render; or nil, the error and the source.
 function template.compile(text, options)
    options = options or {}
    local source, is_constant = compiler.source(text, options)
@@ -35,7 +35,7 @@ function template.compile(text, options)
    return compiled
 end
 
--- The fields _parent, _brackets, _escape, _inline_escape, _chunk_name and _debug of the environment are options.
+-- The environment's fields _parent, _brackets, _escape, _inline_escape, _chunk_name and _debug are options.
 function template.substitute(text, environment)
    environment = environment or {}
    local function option(name) return rawget(environment, name) end

@@ -1,4 +1,4 @@
--- pl.test: checks for tests. A failing one is handed to test.error_handler, which says so and ends the program.
+-- pl.test: checks for tests. A failed one is passed to test.error_handler, which reports it and ends the program.
 local path = require 'pl.path'
 local pretty = require 'pl.pretty'
 local tablex = require 'pl.tablex'
@@ -20,14 +20,14 @@ function test.error_handler(file, line, found, expected, message)
    utils.quit(1, message or 'these values were not equal')
 end
 
--- levels: how many functions lie between the check and the line to blame.
+-- levels: the number of functions between the check and the line to blame.
 function test.complain(found, expected, message, levels)
    local frame = debug.getinfo(3 + (levels or 0))
    test.error_handler(frame.short_src, frame.currentline, shown(found), shown(expected), message)
 end
 local complain = test.complain
 
--- Tables are compared by their fields, numbers in them within a tolerance.
+-- Tables are compared by their fields, and numbers in them within a tolerance.
 function test.asserteq(found, expected, tolerance, levels)
    if found == expected or tablex.deepcompare(found, expected, true, tolerance) then return end
    complain(found, expected, nil, levels)
@@ -37,7 +37,7 @@ function test.assertmatch(text, pattern, levels)
    if not text:match(pattern) then complain(text, pattern, 'these strings did not match', levels) end
 end
 
--- f: a function, or a list of one and its arguments.
+-- f: a function, or a list of a function and its arguments.
 function test.assertraise(f, pattern, levels)
    local call = type(f) == 'table' and f or { f }
    local ok, problem = pcall(unpack(call))
@@ -70,7 +70,7 @@ end
 
 function Tuple.__len(tuple) return tuple.n end
 
--- Several values as one, nil included.
+-- Several values, including nil, as one.
 function test.tuple(...) return setmetatable(utils.pack(...), Tuple) end
 
 function test.timer(message, n, f, ...)

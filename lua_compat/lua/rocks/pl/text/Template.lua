@@ -14,7 +14,7 @@ end
 
 local function absent(name) error('not present in table ' .. name, 0) end
 
--- Replaces names by what a table or a function has for them; safe: others stay as they are.
+-- Replaces names by their values in a table or function; safe: unknown names remain.
 function Template.fill_in(text, values, safe)
    local value_of = values
    if not types.is_callable(values) then
@@ -44,7 +44,7 @@ local function indented(text, margin)
    return table.concat(lines, '\n') .. '\n'
 end
 
--- A value of several lines is indented as its name is; a template is filled in from the same table.
+-- A value with several lines is indented like its name; a template is filled in from the same table.
 function Template:indent_substitute(values)
    assert_arg(1, values, 'table')
    self.strings = self.strings or utils.split(self.tmpl, '\n')

@@ -18,14 +18,14 @@ function text.indent(s, n, character)
    return each_line(s, function(line) return margin .. line end)
 end
 
--- Removes as many characters from each line as the first one is indented by.
+-- Removes from each line as many characters as the first line is indented by.
 function text.dedent(s)
    assert_arg(1, s, 'string')
    local margin = #(utils.split(s, '\n')[1] or ''):match('^%s*')
    return each_line(s, function(line) return line:sub(margin + 1) end)
 end
 
--- Lines of about a width: one that would end within a word extends to the word's end.
+-- Breaks lines at about a width: a line that would end within a word extends to the word's end.
 function text.wrap(s, width)
    assert_arg(1, s, 'string')
    width = width or 70
@@ -42,7 +42,7 @@ end
 
 function text.fill(s, width) return table.concat(text.wrap(s, width), '\n') .. '\n' end
 
--- string.format, but %s takes any value.
+-- Like string.format, but %s accepts any value.
 local function format_any(format, ...)
    local values, n, i = { ... }, select('#', ...), 0
    for letter in format:gmatch('%%(.)') do

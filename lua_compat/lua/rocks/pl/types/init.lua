@@ -1,4 +1,4 @@
--- pl.types: what a value is and what can be done with it.
+-- pl.types: type tests.
 local utils = require 'pl.utils'
 
 local types = { is_type = utils.is_type }
@@ -11,7 +11,7 @@ end
 
 local file_metatable = getmetatable(io.stdout)
 
--- Lua's type; of objects, the _name of their metatable.
+-- Lua's type; for objects, the _name of their metatable.
 function types.type(value)
    local kind = type(value)
    if kind ~= 'table' and kind ~= 'userdata' then return kind end
@@ -31,7 +31,7 @@ function types.is_empty(value, ignore_spaces)
    return true
 end
 
--- Tables can do everything; others need the metamethods. True, or false or nil.
+-- Tables support everything; other values need the metamethods. Returns true, or false or nil.
 local function can(value, first, second)
    if type(value) == 'table' then return true end
    local metatable = getmetatable(value)

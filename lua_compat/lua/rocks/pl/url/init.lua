@@ -1,10 +1,10 @@
--- pl.url: quoting for addresses. What is not a string is returned as it is.
+-- pl.url: URL quoting. A value that is not a string is returned unchanged.
 local url = {}
 
 local function as_code(character) return ('%%%02X'):format(character:byte()) end
 local function of_code(hexadecimal) return string.char(tonumber(hexadecimal, 16)) end
 
--- plus: for forms, spaces become + and slashes are quoted, too.
+-- plus: for forms; spaces become +, and slashes are quoted, too.
 function url.quote(text, plus)
    if type(text) ~= 'string' then return text end
    text = text:gsub('\n', '\r\n'):gsub(plus and '[^A-Za-z0-9 %-_%.]' or '[^A-Za-z0-9 %-_%./]', as_code)

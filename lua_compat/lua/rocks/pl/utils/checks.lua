@@ -1,7 +1,7 @@
--- Checks of arguments, and what happens with errors.
+-- Argument checks, and the treatment of errors.
 local checks = {}
 
--- Level of ``error``: 2 is the function that called this one.
+-- level: of `error`; 2 is the function that called this one.
 function checks.assert_arg(index, value, kind, verify, message, level)
    if type(value) ~= kind then
       error(("argument %d expected a '%s', got a '%s'"):format(index, kind, type(value)), level or 2)
@@ -16,7 +16,7 @@ function checks.assert_string(index, value) return checks.assert_arg(index, valu
 
 local mode = 'default'
 
--- What raise does from now on.
+-- Chooses what raise does from now on.
 function checks.on_error(new)
    if new == 'default' or new == 'error' or new == 'quit' then
       mode = new
@@ -27,7 +27,7 @@ function checks.on_error(new)
    return checks.raise(problem)
 end
 
--- Returns nil and the error; or raises it, or ends the program, if on_error said so.
+-- Returns nil and the error; or raises it, or ends the program, if on_error chose that.
 function checks.raise(problem)
    if mode == 'default' then return nil, problem end
    if mode == 'quit' then require('pl.utils').quit(problem) end

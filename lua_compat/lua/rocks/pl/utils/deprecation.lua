@@ -1,4 +1,4 @@
--- Notes that something will be removed.
+-- Deprecation warnings.
 local checks = require 'pl.utils.checks'
 
 local deprecation = {}
@@ -28,7 +28,7 @@ function deprecation.raise_deprecation(options)
    if options.source then
       message = ('[%s] %s'):format(options.source, message)
    elseif message:sub(1, 1) == '@' then
-      error("message cannot start with '@'", 2) -- such texts are orders to warn
+      error("message cannot start with '@'", 2) -- warn takes such texts as commands
    end
    report(message, trace)
 end

@@ -1,7 +1,7 @@
--- Tables of names of which others are errors.
+-- Enumerations: tables in which unknown names are errors.
 local checks = require 'pl.utils.checks'
 
--- The entries of a list and of fields, in one table; and the names in the order they were given.
+-- The entries of a list and of fields in one table, and the names in the given order.
 local function entries_of_table(t)
    local entries, names = {}, {}
    for i, name in ipairs(t) do

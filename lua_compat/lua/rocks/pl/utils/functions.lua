@@ -1,4 +1,4 @@
--- What Penlight takes for a function: one, an operator's text, a lambda as a text, an object that can be called.
+-- What Penlight accepts as a function: a function, an operator as text, a lambda as text, a callable object.
 local checks = require 'pl.utils.checks'
 local raise = checks.raise
 
@@ -16,7 +16,7 @@ function functions.memoize(f)
    end
 end
 
--- By metatable: makes a function of an object.
+-- By metatable: converts an object to a function.
 local factories = {}
 function functions.add_function_factory(metatable, factory) factories[metatable] = factory end
 

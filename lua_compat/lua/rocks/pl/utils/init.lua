@@ -1,4 +1,4 @@
--- pl.utils: functions that the rest of Penlight builds on.
+-- pl.utils: functions on which the rest of Penlight builds.
 local compat = require 'pl.compat'
 local deprecation = require 'pl.utils.deprecation'
 local enumeration = require 'pl.utils.enumeration'
@@ -26,7 +26,7 @@ utils.stdmt = { List = { _name = 'List' }, Map = { _name = 'Map' }, Set = { _nam
 
 function utils.pack(...) return { n = select('#', ...), ... } end
 
--- Unpacks as many values as t.n says.
+-- Unpacks t.n values.
 function utils.unpack(t, first, last) return unpack(t, first or 1, last or t.n or #t) end
 
 function utils.printf(format, ...)
@@ -39,7 +39,7 @@ function utils.fprintf(file, format, ...)
    file:write(format:format(...))
 end
 
--- import: what has been brought in is not brought in again.
+-- import skips these names of modules.
 local KEPT_BY_MODULES = { _M = true, _NAME = true, _PACKAGE = true, _VERSION = true }
 local imported = {}
 
@@ -50,7 +50,7 @@ local function name_within(t, value)
    return '?'
 end
 
--- Copies the fields of a module into a table (the globals), except those whose names are taken there.
+-- Copies a module's fields into a table (default: the globals), except names that exist there.
 function utils.import(module, into)
    into = into or _G
    module = module or utils
@@ -67,7 +67,7 @@ function utils.import(module, into)
    end
 end
 
--- Iterates over the indices from first to last, nil values included.
+-- Iterates over the indices from first to last, including nil values.
 function utils.npairs(t, first, last, step)
    step = step or 1
    if step == 0 then error('iterator step-size cannot be 0', 2) end

@@ -1,11 +1,11 @@
--- Other programs, and the end of this one.
+-- Running other programs, and ending this one.
 local compat = require 'pl.compat'
 
 local processes = {}
 
 local function complain(format, ...) io.stderr:write(format:format(...), '\n') end
 
--- Ends the program: with a status and maybe a message, or with a message and status 255.
+-- Ends the program: with a status and an optional message, or with a message and status 255.
 function processes.quit(status, ...)
    if type(status) == 'string' then
       complain(status, ...)
@@ -16,7 +16,7 @@ function processes.quit(status, ...)
    os.exit(status, true)
 end
 
--- An argument as the shell takes it; a list of them, as one text.
+-- Quotes an argument for the shell; a list of arguments becomes one text.
 function processes.quote_arg(argument)
    if type(argument) == 'table' then
       local quoted = {}

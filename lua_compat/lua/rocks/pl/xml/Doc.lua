@@ -1,4 +1,4 @@
--- Elements, and their methods.
+-- XML elements and their methods.
 local Doc = { __type = 'doc' }
 Doc.__index = Doc
 
@@ -13,7 +13,7 @@ function Doc.new(tag, attributes)
    return setmetatable({ tag = tag, attr = attributes, last_add = {} }, Doc)
 end
 
--- Calls f(tag, element) for an element and all in it.
+-- Calls f(tag, element) for an element and all elements in it.
 function Doc.walk(document, depth_first, f)
    local seen = {}
    local function visit(element)
@@ -30,7 +30,7 @@ function Doc.walk(document, depth_first, f)
    visit(document)
 end
 
--- addtag goes down into the new element, up comes back, reset goes to the document.
+-- addtag moves down into the new element, up moves back, reset moves to the document.
 function Doc:addtag(tag, attributes)
    local element = Doc.new(tag, attributes)
    self:add_child(element)
@@ -112,7 +112,7 @@ function Doc:matching_tags(tag, namespace)
    end)
 end
 
--- Replaces the elements by what f returns; nil removes one.
+-- Replaces each element by the result of f; nil removes it.
 function Doc:maptags(f)
    local i = 1
    while i <= #self do

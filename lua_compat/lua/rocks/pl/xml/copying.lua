@@ -1,4 +1,4 @@
--- Copies of documents, and comparisons.
+-- Copying and comparing documents.
 local copying = {}
 
 -- replace(text, kind, parent): called for each text; kind is *TAG, *TEXT or the attribute's name.
@@ -22,7 +22,7 @@ function copying.clone(document, replace)
    return (copy(document))
 end
 
--- Attributes must be the same; their order, where both have one.
+-- Attributes must be equal, and also their order if both have one.
 local function difference_of_attributes(a, b)
    for _, pair in ipairs{ { a.attr, b.attr }, { b.attr, a.attr } } do
       for name, value in pairs(pair[1]) do
@@ -33,7 +33,7 @@ local function difference_of_attributes(a, b)
    end
 end
 
--- Returns true, or false and what differs first.
+-- Returns true, or false and the first difference.
 function copying.compare(first, second)
    local seen = {}
    local function difference(a, b)

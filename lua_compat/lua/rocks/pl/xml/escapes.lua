@@ -1,4 +1,4 @@
--- Characters that mean something in XML.
+-- Escapes for XML's special characters.
 local escapes = {}
 
 local NAMES = { quot = '"', apos = "'", lt = '<', gt = '>', amp = '&' }

@@ -1,5 +1,5 @@
--- pl.xml: documents. An element is a table: tag, attr (its attributes, and maybe their order as a list), and the
--- elements and texts in it as a list.
+-- pl.xml: XML documents. An element is a table: tag, attr (its attributes, optionally with their order as a list), and
+-- its child elements and texts as a list.
 local Doc = require 'pl.xml.Doc'
 local copying = require 'pl.xml.copying'
 local escapes = require 'pl.xml.escapes'
@@ -11,7 +11,7 @@ local xml = { new = Doc.new, is_tag = Doc.is_tag, walk = Doc.walk, xml_escape = 
    xml_unescape = escapes.unescape, clone = copying.clone, compare = copying.compare, basic_parse = parsing.parse,
    parsehtml = parsing.parse_html, tostring = writing.tostring }
 
--- source: a text, or a file's name if is_file. own: even if lxp is installed, which is otherwise asked.
+-- source: a text, or a file name if is_file. own: uses our parser even if lxp is installed.
 function xml.parse(source, is_file, own)
    local found, lom = pcall(require, 'lxp.lom')
    local with_lom = found and not own
@@ -26,7 +26,7 @@ function xml.parse(source, is_file, own)
    return document
 end
 
--- An element from a text, an element, or a table of attributes and what is in it.
+-- An element from a text, an element, or a table of attributes and children.
 function xml.elem(tag, items)
    local element = Doc.new(tag)
    if type(items) == 'string' or Doc.is_tag(items) then items = { items } end
@@ -41,7 +41,7 @@ function xml.elem(tag, items)
    return element
 end
 
--- Functions that make elements, by a list of tags or a text with commas.
+-- Functions that create elements, from a list of tags or a text with commas.
 function xml.tags(tags)
    if type(tags) == 'string' then tags = utils.split(tags:match('^%s*(.-)%s*$'), '%s*,%s*') end
    local makers = {}

@@ -1,10 +1,10 @@
--- Reads documents.
+-- Parses documents.
 local Doc = require 'pl.xml.Doc'
 local unescape = require('pl.xml.escapes').unescape
 
 local parsing = {}
 
--- HTML's elements that have no end.
+-- HTML elements without an end tag.
 local EMPTY = {}
 for tag in ('br img meta frame area hr base col link input option param isindex embed'):gmatch('%a+') do
    EMPTY[tag] = true
@@ -20,19 +20,19 @@ local function attributes_of(text, html)
    return attributes
 end
 
--- The position after what comes before the document.
+-- The position after everything before the root element.
 local function after_preface(text)
    return text:match('^%s*<%?[^%?]+%?>%s*()') or text:match('^%s*<!DOCTYPE.->%s*()') or 1
 end
 
--- The position after a comment that looks like a tag whose name and rest are given, and that ends before a position.
+-- The position after a comment that looks like a tag with the given name and rest, and that ends before a position.
 local function after_comment(text, name, rest, place)
    if name:find('%-%-$') and rest == '' then return place end
    if rest:find('%-%-$') then place = place - 2 end
    return text:match('%-%->()', place - 1) or #text + 1
 end
 
--- keep_spaces: texts of spaces, too.
+-- keep_spaces: also keeps texts of white space only.
 function parsing.parse(text, keep_spaces, html)
    local open = { {} }
    local function add(node) table.insert(open[#open], node) end

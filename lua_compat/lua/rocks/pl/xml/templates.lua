@@ -1,4 +1,4 @@
--- Templates: documents with $name in them, which are filled in (subst) or matched with a document (match).
+-- Templates: documents with $name in them, which are filled in (subst) or matched against a document (match).
 return function(Doc, xml)
    local parsed = {}
 
@@ -16,12 +16,12 @@ return function(Doc, xml)
 
    local function is_single(data) return #data == 0 or type(data[1]) ~= 'table' end
 
-   -- $1, $2 ... are a list's elements.
+   -- $1, $2 ... are the elements of a list.
    local function name_elements(data)
       for i, value in ipairs(data) do data[tostring(i)] = value end
    end
 
-   -- data: names and values, or a list of such, which gives a list (an element, if it has a tag).
+   -- data: a table of names and values, or a list of such tables, which returns a list (an element, if it has a tag).
    function Doc.subst(template, data)
       if type(data) ~= 'table' or not next(data) then return nil, 'data must be a non-empty table' end
       local document, problem = template_of(template)
@@ -41,7 +41,7 @@ return function(Doc, xml)
    -- $1 is the first element of a list.
    local function key_of(name) return name:find('^%d+$') and tonumber(name) or name end
 
-   -- Adds what a repeated part has captured: under the name that $_ has, and just its value where that is called $0.
+   -- Adds what a repeated part has captured: under the name in $_, and only its value if that is named $0.
    local function add_captured(results, captured)
       if is_empty(captured) then return end
       local name = captured._
@@ -63,8 +63,8 @@ return function(Doc, xml)
       return true
    end
 
-   -- Goes through an element's children and a pattern's; returns whether the last try succeeded, and whether all of the
-   -- pattern was found.
+   -- Walks through the children of an element and of a pattern. Returns whether the last attempt succeeded, and whether
+   -- the whole pattern was found.
    local function match_children(element, pattern, results)
       local i, j, matches = 1, 1, true
       local function next_child()
@@ -96,7 +96,7 @@ return function(Doc, xml)
       return true
    end
 
-   -- deeply: also within the element.
+   -- deeply: also searches inside the element.
    function match(element, pattern, results, deeply)
       if element == nil or type(element) == 'string' then return match_text(element or '', pattern, results) end
       if type(pattern) ~= 'table' then return false end
@@ -121,7 +121,7 @@ return function(Doc, xml)
       return matches
    end
 
-   -- {{ and }} around a part of a template say that it is repeated.
+   -- {{ and }} around a part of a template mark it as repeated.
    local function mark_repeated(_, element)
       local before, part, after = unpack(element, 1, 3)
       if type(before) == 'string' and Doc.is_tag(part) and type(after) == 'string' and before:find('{{', 1, true)

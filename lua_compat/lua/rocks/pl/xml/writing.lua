@@ -1,9 +1,9 @@
--- Documents as text.
+-- Writes documents as text.
 local escape = require('pl.xml.escapes').escape
 
 local writing = {}
 
--- Adds a space or a new line with the name and value of each attribute.
+-- Adds each attribute's name and value, after a space or on a new line.
 local function write_attributes(out, element, parent_namespace, start)
    local namespaces = 0
    local function write(name, value)
@@ -47,8 +47,8 @@ end
 
 local function as_spaces(indent) return type(indent) == 'number' and (' '):rep(indent) or indent end
 
--- indent: of all; step: of elements in others, each on a line; attribute_step: of attributes, each on a line. preface:
--- true, or a text.
+-- indent: of everything; step: indentation of child elements, each on its own line; attribute_step: the same for
+-- attributes. preface: true, or a text.
 function writing.tostring(document, indent, step, attribute_step, preface)
    local out = {}
    if preface then out[1] = type(preface) == 'string' and preface or "<?xml version='1.0'?>" end
