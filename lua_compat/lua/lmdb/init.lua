@@ -39,19 +39,27 @@ function lmdb.serialize(value)
    return text, #text
 end
 
-local function bytes_of(data, size)
-   local bytes = torch.ByteTensor(size)
-   if size > 0 then ffi.copy(bytes:data(), data, size) end
+local function bytes_of(text)
+   local bytes = torch.ByteTensor(#text)
+   if #text > 0 then ffi.copy(bytes:data(), text, #text) end
    return bytes
+end
+
+-- size bytes at data: LMDB's pointer, or a string, which says itself how long it is.
+local function text_at(data, size)
+   if type(data) == 'cdata' then return ffi.string(data, size) end
+   if type(data) ~= 'string' then error('lmdb: a string or a pointer expected, got ' .. type(data), 3) end
+   return data:sub(1, math.min(size or #data, #data))
 end
 
 -- Deserializes what torch.serialize wrote; other bytes, or all if `binary`, become a ByteTensor.
 function lmdb.deserialize(data, size, binary)
+   local text = text_at(data, size)
    if not binary then
-      local ok, value = pcall(torch.deserialize, ffi.string(data, size))
+      local ok, value = pcall(torch.deserialize, text)
       if ok then return value end
    end
-   return bytes_of(data, size)
+   return bytes_of(text)
 end
 
 -- The memory that an MDB_val points to is kept as long as the MDB_val.
@@ -71,7 +79,7 @@ function lmdb.MDB_val(value, x, is_key)
    return value, text
 end
 
-local function text_of(value) return ffi.string(value[0].mv_data, value[0].mv_size) end
+local function text_of(value) return text_at(value[0].mv_data, tonumber(value[0].mv_size)) end
 
 function lmdb.from_MDB_val(value, is_key, binary)
    if is_key then return text_of(value) end

@@ -3,7 +3,7 @@
 local text, properties, search = require 'lua-utf8.text', require 'lua-utf8.properties', require 'lua-utf8.search'
 local decode, characters = text.decode, text.characters
 local from_start, goes_on = text.from_start, text.goes_on
-local sub, concat, type = string.sub, table.concat, type
+local sub, concat, floor, type = string.sub, table.concat, math.floor, type
 local properties_of = properties.of
 local INVALID = 'invalid UTF-8 code'
 
@@ -148,11 +148,18 @@ function utf8.charpos(bytes, place, number)
    return utf8.next(bytes, 1, number > 0 and number - 1 or 0)
 end
 
+-- The code point that a number names, as an argument of the function of that name.
+local function code_point(number, name)
+   number = floor(number)
+   if not text.encode(number) then error(("bad argument #1 to '%s' (value out of range)"):format(name), 3) end
+   return number
+end
+
 -- Letter case: of a text, or of a code point.
 for _, case in ipairs{ 'lower', 'upper', 'title', 'fold' } do
    local function change(code) return properties_of(code)[case] end
    utf8[case] = function(value)
-      if type(value) == 'number' then return change(value) end
+      if type(value) == 'number' then return change(code_point(value, case)) end
       if type(value) ~= 'string' then error('number/string expected, got ' .. type(value), 2) end
       return text.mapped(value, change) or error(INVALID, 2)
    end
@@ -178,7 +185,7 @@ end
 
 -- The width of a text, or of a code point; default: the width of characters that have none.
 function utf8.width(value, wide, default)
-   if type(value) == 'number' then return columns(value, wide, default or 0) end
+   if type(value) == 'number' then return columns(code_point(value, 'width'), wide, default or 0) end
    if type(value) ~= 'string' then error('number/string expected, got ' .. type(value), 2) end
    local codes, _, count = text.codes(value)
    if not codes then error(INVALID, 2) end

@@ -26,7 +26,7 @@ local decode = text.decode
 
 -- The bytes of a code point; nil if it does not exist.
 function text.encode(code)
-   if code < 0 or code > LARGEST then return nil end
+   if not (code >= 0 and code <= LARGEST) then return nil end  -- NaN, too
    if code < 0x80 then return char(code) end
    local tail = ''
    local limit = 0x40

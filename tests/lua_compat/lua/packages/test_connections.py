@@ -159,6 +159,23 @@ def test_sources_sinks_and_encodings(tmp_path: Path) -> None:
     )
 
 
+def test_a_database_reads_no_further_than_a_string(tmp_path: Path) -> None:
+    run_lua(
+        tmp_path,
+        """
+        require 'lmdb'
+        local text = lmdb.serialize({ 1, 'b' })
+        assert(lmdb.deserialize(text, 2 ^ 40)[2] == 'b')
+        assert(lmdb.deserialize('abc', 2 ^ 40, true):nElement() == 3)
+        assert(lmdb.from_MDB_val({ [0] = { mv_data = 'abc', mv_size = 2 ^ 40 } }, true) == 'abc')
+        for _, data in ipairs{ 3, {}, torch.CharTensor(3), true } do
+           local ok, problem = pcall(lmdb.deserialize, data, 3)
+           assert(not ok and problem:find('a string or a pointer expected, got ', 1, true), problem)
+        end
+        """,
+    )
+
+
 def test_databases(tmp_path: Path) -> None:
     """The examples of lmdb.torch, and LSUN's reader of dcgan.torch, which reaches below its classes."""
     run_lua(

@@ -96,3 +96,20 @@ def test_classes_are_unicodes() -> None:
             assert ("s" in classes) >= (kind == "Zs")
             assert ("w" in classes) == ("a" in classes or kind[0] == "N")
             assert not ("g" in classes and "s" in classes)
+
+
+def test_a_number_that_is_no_code_point_is_refused(tmp_path: Path) -> None:
+    run_lua(
+        tmp_path,
+        """
+        local utf8 = require 'lua-utf8'
+        for _, name in ipairs{ 'lower', 'upper', 'title', 'fold', 'width', 'char' } do
+           for _, number in ipairs{ -1, 0x110000, 2 ^ 31, 2 ^ 53, 1 / 0, 0 / 0 } do
+              local ok, problem = pcall(utf8[name], number)
+              local expected = "bad argument #1 to '" .. name .. "' (value out of range)"
+              assert(not ok and problem:find(expected, 1, true), problem)
+           end
+        end
+        assert(utf8.lower(0xC9) == 0xE9 and utf8.width(0x4E00) == 2 and utf8.lower(0x10FFFF) == 0x10FFFF)
+        """,
+    )
