@@ -34,7 +34,7 @@ def _entries(table: Tensor, columns: int, batch: int | None = None) -> tuple[Ten
     return rows, places, values
 
 
-def sparse_linear(out: Out, table: Tensor, batch: int, weight: Tensor, bias: Tensor) -> None:
+def sparse_linear(out: Out, table: Tensor, weight: Tensor, bias: Tensor, batch: int) -> None:
     """Computes out (batch x outputs) = weight * input + bias, for an input whose entries ``table`` lists."""
     rows, places, values = _entries(table, weight.shape[1], batch)
     out.resize_(batch, weight.shape[0])
@@ -122,11 +122,11 @@ def index_linear(
     out: Out,
     normalized: Out,
     keys: Tensor,
-    offset: int,
     values: Tensor,
     sizes: Tensor,
     weight: Tensor,
     bias: Tensor,
+    offset: int,
     train: bool,
 ) -> None:
     """Computes out[example] = bias + the sum over the example's keys of value * weight[key + offset].
@@ -204,12 +204,12 @@ def _step(
 
 def index_linear_update(
     keys: Tensor,
-    offset: int,
     values: Tensor,
     sizes: Tensor,
     grad_output: Tensor,
     weight: Tensor,
     bias: Tensor,
+    offset: int,
     decay: float,
     rate: float,
 ) -> None:

@@ -13,6 +13,9 @@
 --    kind       which tensors its kernels take, and in which order (nn/shared/declared.lua)
 --    kernel     the name of its kernel; takes: what the kernel takes after the tensors: fields or 'texts'; after '...'
 --               any number of them. gradient_takes: the same for the gradient's kernel, if it differs
+--    kernels    other kernels, by name: the letters of their tensors (o: resized by the kernel; t) and what they take
+--               after these: `takes`, fields, and name:type for what a call adds. A family's declarations may have
+--               kernels, too: those that several of its classes call
 --    thnn       the arguments of THNN's functions, by the module's method, as names of fields; _ is a buffer that only
 --               Torch7 needs; thnn_name: the class's name there
 --    torch_nn   the class of torch.nn that computes the same
@@ -93,13 +96,18 @@ local function resolved(name, d)
 end
 
 local written, known = nil, {}
+local of_families -- declarations of nothing but kernels that several classes of a family call
 
 local function read_all()
-   written = {}
+   written, of_families = {}, {}
    for _, family in ipairs(declarations.families) do
       for name, d in pairs(require('nn.' .. family .. '.declarations')) do
-         d.family = family
-         written[name] = d
+         if name == 'kernels' then
+            of_families[#of_families + 1] = { kernels = d }
+         else
+            d.family = family
+            written[name] = d
+         end
       end
    end
 end
@@ -132,6 +140,16 @@ function declarations.names()
    for name in pairs(written) do names[#names + 1] = name end
    table.sort(names)
    return names
+end
+
+-- The declarations that name kernels, those of families among them
+function declarations.with_kernels()
+   local list = {}
+   for _, name in ipairs(declarations.names()) do
+      if written[name].kernel or written[name].kernels then list[#list + 1] = declarations.of(name) end
+   end
+   for _, family in ipairs(of_families) do list[#list + 1] = family end
+   return list
 end
 
 -- The arguments of a constructor as the prompt shows them, optional ones in brackets

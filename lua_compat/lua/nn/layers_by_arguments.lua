@@ -32,10 +32,10 @@ local function add_gradients(input, gradOutput, gradWeight, gradBias, weight, _,
 end
 
 function functions.SparseLinear_updateOutput(input, output, weight, bias)
-   kernel.sparse_linear(output, input, output:size(1), weight, bias)
+   kernel.sparse_linear(output, input, weight, bias, output:size(1))
 end
 function functions.SparseLinear_legacyUpdateOutput(input, output, weight, bias)
-   kernel.sparse_linear(output, input, input:size(1), weight, bias)
+   kernel.sparse_linear(output, input, weight, bias, input:size(1))
 end
 functions.SparseLinear_accGradParameters, functions.SparseLinear_legacyAccGradParameters = add_gradients, add_gradients
 functions.SparseLinear_zeroGradParameters, functions.SparseLinear_legacyZeroGradParameters = zero_touched, zero_touched
@@ -44,7 +44,7 @@ functions.SparseLinear_updateParameters, functions.SparseLinear_legacyUpdatePara
 -- Indexed linear layers
 
 function functions.IndexLinear_updateOutput(keys, offset, values, sizes, _, output, weight, bias, normalized, train)
-   kernel.index_linear(output, normalized, keys, offset, values, sizes, weight, bias, train ~= 0 and train ~= false)
+   kernel.index_linear(output, normalized, keys, values, sizes, weight, bias, offset, train)
 end
 function functions.IndexLinear_accGradParameters(_, _, values, sizes, _, gradOutput, gradWeight, gradBias, weight, _, _,
    _,
@@ -53,7 +53,7 @@ function functions.IndexLinear_accGradParameters(_, _, values, sizes, _, gradOut
 end
 function functions.IndexLinear_accUpdateGradParameters(keys, offset, values, sizes, _, gradOutput, weight, bias, decay,
    rate)
-   kernel.index_linear_update(keys, offset, values, sizes, gradOutput, weight, bias, decay, rate)
+   kernel.index_linear_update(keys, values, sizes, gradOutput, weight, bias, offset, decay, rate)
 end
 function functions.IndexLinear_updateParameters(gradWeight, gradBias, weight, bias, keys, _, offset, decay, rate)
    kernel.index_linear_update_parameters(gradWeight, gradBias, weight, bias, keys, offset, decay, rate)

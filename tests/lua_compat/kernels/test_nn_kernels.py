@@ -136,7 +136,7 @@ def test_sparse_linear_is_linear_of_the_dense_input() -> None:
     dense = torch.zeros(3, 5, dtype=DOUBLE)
     dense.index_put_((table[:, 0].long() - 1, table[:, 1].long() - 1), table[:, 2], accumulate=True)
     weight, bias, grad_output = randn(4, 5), randn(4), randn(3, 4)
-    assert torch.allclose(result("sparse_linear", table, 3, weight, bias), F.linear(dense, weight, bias))
+    assert torch.allclose(result("sparse_linear", table, weight, bias, 3), F.linear(dense, weight, bias))
     grad_weight, grad_bias = torch.zeros_like(weight), torch.zeros_like(bias)
     KERNELS["sparse_linear_grad_parameters"](grad_weight, grad_bias, table, grad_output, weight, 0, 2)
     assert torch.allclose(grad_weight, 2 * grad_output.t() @ dense)
@@ -145,7 +145,7 @@ def test_sparse_linear_is_linear_of_the_dense_input() -> None:
     KERNELS["sparse_linear_columns"](columns, table, weight)
     assert columns.tolist() == [2, 4]
     with pytest.raises(ValueError, match=r"index out of bound. 6 not between 1 and 5"):
-        result("sparse_linear", torch.tensor([[1.0, 6, 1]], dtype=DOUBLE), 1, weight, bias)
+        result("sparse_linear", torch.tensor([[1.0, 6, 1]], dtype=DOUBLE), weight, bias, 1)
 
 
 def test_index_linear_normalises_by_the_largest_value_so_far() -> None:
@@ -154,11 +154,11 @@ def test_index_linear_normalises_by_the_largest_value_so_far() -> None:
     weight, bias = torch.zeros(3, 6, dtype=DOUBLE), randn(2)
     weight[:, 4:] = randn(3, 2)
     normalized = torch.empty(0, dtype=DOUBLE)
-    out = result("index_linear", normalized, keys, -1, values, sizes, weight, bias, True)
+    out = result("index_linear", normalized, keys, values, sizes, weight, bias, -1, True)
     assert normalized.tolist() == [1, -1, 1]
     assert weight[1, :3].tolist() == [4, 0.25, 1]
     assert torch.allclose(out[0], bias + weight[1, 4:] - weight[2, 4:])
-    KERNELS["index_linear"](out, normalized, keys, -1, values, sizes, weight, bias, False)
+    KERNELS["index_linear"](out, normalized, keys, values, sizes, weight, bias, -1, False)
     assert normalized.tolist() == [0.5, -1, 1]
 
 
@@ -173,7 +173,7 @@ def test_index_linear_steps_along_the_gradient(outputs: int) -> None:
     KERNELS["index_linear_grad_parameters"](grad_weight, grad_bias, values, sizes, grad_output, weight, 1)
     stepped, at_once = weight.clone(), weight.clone()
     KERNELS["index_linear_update_parameters"](grad_weight, grad_bias, stepped, bias.clone(), keys, -1, 0, 0.1)
-    KERNELS["index_linear_update"](keys, -1, values, sizes, grad_output, at_once, bias.clone(), 0, 0.1)
+    KERNELS["index_linear_update"](keys, values, sizes, grad_output, at_once, bias.clone(), -1, 0, 0.1)
     assert torch.allclose(stepped, expected) and torch.allclose(at_once, expected)
 
 

@@ -7,6 +7,11 @@ return {
       absent = 'padW=0 padH=0',
       ranges = { { 9, 'kernel size', 'kH kW' }, { 11, 'stride', 'dH dW' } },
       takes = 'kW kH dW dH padW padH',
+      kernels = {
+         spatial_convolution = 'ottt takes',
+         spatial_convolution_grad_input = 'ottt takes',
+         spatial_convolution_grad_weight = 'tttt takes scale:number',
+      },
       torch_nn = 'Conv2d',
    },
    SpatialConvolutionMM = {
@@ -191,6 +196,11 @@ return {
       help = 'A convolution with a table of which planes feed which.',
       arguments = 'connTable:tensor kW:whole kH:whole dW:whole=1 dH:whole=1',
       takes = 'dW dH',
+      kernels = {
+         mapped_convolution = 'otttt takes full:flag',
+         mapped_convolution_grad_input = 'ottttt takes full:flag',
+         mapped_convolution_grad_parameters = 'ttttttt takes full:flag scale:number',
+      },
       thnn = {
          updateOutput = 'input output weight bias connTable nInputPlane nOutputPlane dW dH',
          updateGradInput = 'input gradOutput gradInput weight bias connTable nInputPlane nOutputPlane dW dH',

@@ -1,9 +1,16 @@
 -- Declarations of the classes in nn/criterions/init.lua; nn/declarations.lua explains the format.
 return {
+   kernels = {
+      elementwise_loss = 'tt function:text sizeAverage:flag',
+      elementwise_loss_gradient = 'ott function:text sizeAverage:flag',
+      loss = 'ttt function:text sizeAverage:flag ... number:number',
+      loss_gradient = 'ottt function:text sizeAverage:flag ... number:number',
+   },
    ClassNLLCriterion = {
       help = 'The negative log-likelihood of the target class, for an input of log-probabilities.',
       arguments = 'weights:tensor? sizeAverage:flag=true ignoreIndex:whole=-100',
       takes = 'sizeAverage ignoreIndex',
+      kernels = { class_nll = 'tttt takes', class_nll_gradient = 'otttt takes' },
       thnn = {
          updateOutput = 'input target output sizeAverage weights total_weight_tensor ignoreIndex',
          updateGradInput = 'input target gradInput sizeAverage weights total_weight_tensor ignoreIndex',
@@ -69,6 +76,7 @@ return {
       help = 'Binary cross-entropy of probabilities and targets between 0 and 1.',
       arguments = 'weights:tensor? sizeAverage:flag=true',
       takes = 'sizeAverage',
+      kernels = { binary_cross_entropy = 'ttt takes', binary_cross_entropy_gradient = 'ottt takes' },
       thnn = {
          updateOutput = 'input target output sizeAverage weights',
          updateGradInput = 'input target gradInput sizeAverage weights',
@@ -172,6 +180,7 @@ return {
       arguments = 'margin:scalar=0',
       fields = 'sizeAverage:flag=true',
       takes = 'margin sizeAverage',
+      kernels = { cosine_embedding = 'ttt takes', cosine_embedding_gradients = 'oottt takes' },
       torch_nn = 'CosineEmbeddingLoss',
    },
    DistanceRatioCriterion = {

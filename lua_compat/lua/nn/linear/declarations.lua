@@ -15,6 +15,10 @@ return {
       arguments = 'nIndex:whole! nOutput:whole! paddingValue:whole=0 maxNorm:number? normType:number?',
       optional = 'shouldScaleGradByFreq:flag=false',
       absent = 'normType=2',
+      kernels = {
+         lookup_grad_weight = 'ttt paddingValue scale:number shouldScaleGradByFreq',
+         lookup_renorm = 'tt maxNorm:number normType:number',
+      },
       thnn = {
          accGradParameters = 'input gradOutput gradWeight _ _ _ shouldScaleGradByFreq paddingValue scale',
          renorm = 'input weight maxNorm normType',

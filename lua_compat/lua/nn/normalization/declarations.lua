@@ -5,6 +5,10 @@ return {
       arguments = 'nOutput:whole! eps:number=1e-5 momentum:number=0.1 affine:flag=true',
       fields = 'train:flag=true',
       takes = 'momentum eps',
+      kernels = {
+         batch_normalization = 'ottttttt train takes',
+         batch_normalization_gradients = 'tttttttttt train scale:number eps',
+      },
       thnn = {
          updateOutput = 'input output weight bias running_mean running_var save_mean save_std train momentum eps',
          backward = 'input gradOutput gradInput gradWeight gradBias weight running_mean running_var save_mean '

@@ -5,6 +5,12 @@ local PAD = { 2, 'padW <= kW / 2 and padH <= kH / 2', 'pad should be smaller tha
    .. 'padW = %d, padH = %d, kW = %d, kH = %d', 'padW padH kW kH' }
 
 return {
+   kernels = {
+      fractional_max_pooling = 'oott ... size:whole',
+      fractional_max_pooling_grad_input = 'ottt axes:whole',
+      max_unpooling = 'ott ... size:whole',
+      max_unpooling_grad_input = 'ottt ... size:whole',
+   },
    SpatialMaxPooling = {
       help = 'Maxima over windows of an image.',
       arguments = 'kW:whole kH:whole dW:whole=kW dH:whole=kH padW:whole=0 padH:whole=0',

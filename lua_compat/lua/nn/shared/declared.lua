@@ -157,12 +157,27 @@ local TENSORS = {
    averages = { [''] = 'ot', _grad_input = 'ott' },
 }
 
--- The letters of the fields in a kernel's signature
-local function letters_of(declaration, takes)
-   local letters, rest = {}, false
-   for word in takes:gmatch('%S+') do
-      local field = word:find('^%w') and declarations.field(declaration, word)
-      local kind = KINDS[field and field.kind or 'text']
+-- A class's kernels, each with the letters of its tensors and what it takes after them.
+local function kernels_of(declaration)
+   local found, takes = {}, declaration.takes
+   if declaration.kernel and takes then
+      for ending, tensors in pairs(TENSORS[declaration.kind]) do
+         found[declaration.kernel .. ending] = tensors .. ' ' .. (ending ~= '' and declaration.gradient_takes or takes)
+      end
+   end
+   for kernel, text in pairs(declaration.kernels or {}) do
+      found[kernel] = text:gsub('%f[%w]takes%f[%W]', takes or '')
+   end
+   return found
+end
+
+-- The signature for one of these texts
+local function signature_of(declaration, text)
+   local tensors, words = text:match('^(%a+)%s*(.*)$')
+   local letters, rest = { tensors }, false
+   for word in words:gmatch('%S+') do
+      local field = word:find('^[%w_]+$') and declarations.field(declaration, word)
+      local kind = KINDS[word:match(':(%a+)$') or field and field.kind or 'text']
       if word == '...' then
          rest = true
       elseif rest then
@@ -175,24 +190,23 @@ local function letters_of(declaration, takes)
    return concat(letters)
 end
 
--- By kernel name: the class that declares its arguments, and the name's ending. Signatures are made on demand.
-local signed, endings = {}, {}
+-- The signatures of a class's kernels, by name
+function declared.signatures(declaration)
+   local found = kernels_of(declaration)
+   for kernel, text in pairs(found) do found[kernel] = signature_of(declaration, text) end
+   return found
+end
+
+-- Signatures are made when the first kernel is called, of all that nn's classes call: Python need not be asked.
+local are_made = false
 
 setmetatable(signatures, { __index = function(self, kernel)
-   if not signed[kernel] then return nil end
-   local declaration, ending = signed[kernel], endings[kernel]
-   local takes = ending ~= '' and declaration.gradient_takes or declaration.takes
-   self[kernel] = TENSORS[declaration.kind][ending] .. letters_of(declaration, takes)
+   if are_made then return nil end
+   are_made = true
+   for _, declaration in ipairs(declarations.with_kernels()) do
+      for name, letters in pairs(declared.signatures(declaration)) do self[name] = letters end
+   end
    return self[kernel]
 end })
-
--- Registers the signatures of a class's kernels, so that Python need not be asked for them.
-function declared.sign(declaration)
-   if not (declaration.kernel and declaration.takes) then return end
-   for ending in pairs(TENSORS[declaration.kind]) do
-      local kernel = declaration.kernel .. ending
-      signed[kernel], endings[kernel] = declaration, ending
-   end
-end
 
 return declared

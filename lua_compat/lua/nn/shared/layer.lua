@@ -31,7 +31,6 @@ local function class_of(row)
    local name = row.name
    local declaration = declarations.of(name)
    local class = torch.class('nn.' .. name, 'nn.' .. declaration.base)
-   declared.sign(declaration)
    if row.text then
       function class:__tostring__() return torch.type(self) .. row.text(self) end
    end

@@ -3,15 +3,26 @@ return {
    Bilinear = {
       help = 'A bilinear form of two inputs, with learnt weights.',
       arguments = 'inputSize1:whole! inputSize2:whole! outputSize:whole! bias:flag!=true',
+      kernels = {
+         bilinear = 'otttt',
+         bilinear_grad_inputs = 'ootttt',
+         bilinear_grad_parameters = 'ttttt scale:scalar',
+      },
    },
    Cosine = {
       help = 'The cosine of the angle between the input and each of the learnt weight vectors.',
       arguments = 'inputSize:whole! outputSize:whole!',
+      kernels = { cosine = 'ott', cosine_grad_input = 'ottt', cosine_grad_weight = 'tttt scale:scalar' },
    },
    Euclidean = {
       help = 'The distance of the input to each of the learnt centres.',
       fields = 'fastBackward:flag=true',
       arguments = 'inputSize:whole! outputSize:whole!',
+      kernels = {
+         euclidean = 'ottt',
+         euclidean_grad_input = 'otttt',
+         euclidean_grad_parameters = 'tttttt scale:scalar',
+      },
    },
    WeightedEuclidean = {
       help = 'The distance to each learnt centre, with a learnt weight for each feature.',

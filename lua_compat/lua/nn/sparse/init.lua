@@ -1,6 +1,7 @@
 -- Linear layers for sparse inputs: elements that are not listed are zero.
 for _, part in ipairs{ 'index_linear', 'sparse_linear' } do require('nn.sparse.luajit.' .. part) end
 local kernel = require('torch.core.kernels').of_layers
+local declared = require 'nn.shared.declared'
 local whole_numbers = require 'nn.shared.whole_numbers'
 local Module = torch.getmetatable('nn.Module')
 
@@ -13,6 +14,7 @@ end
 -- Input: a tensor of entries x (index, value); a table of these, as a batch; or a tensor batch x entries x (index,
 -- value)
 local SparseLinear = torch.class('nn.SparseLinear', 'nn.Module')
+local set_sparse, decay = declared.setter 'SparseLinear', declared.reader('SparseLinear', 'weightDecay')
 
 -- How often gradients were accumulated since they were zeroed. After one time, only the columns of that input are
 -- nonzero.
@@ -20,8 +22,7 @@ local NEVER, ONCE, OFTEN = 0, 1, 2
 
 function SparseLinear:__init(inputSize, outputSize, doGradInput)
    Module.__init(self)
-   self.weightDecay = 0
-   self.doGradInput = doGradInput or false
+   set_sparse(self, inputSize, outputSize, doGradInput)
    assert(type(self.doGradInput) == 'boolean')
    self.weight, self.gradWeight = torch.zeros(outputSize, inputSize), torch.zeros(outputSize, inputSize)
    self.bias, self.gradBias = torch.zeros(outputSize), torch.zeros(outputSize)
@@ -63,7 +64,7 @@ function SparseLinear:updateOutput(input)
    local batch = is_tensor and examples:size(1) or #examples
    if batch == 0 then return self.output:copy(self.bias) end
    local entries = is_tensor and examples or listed(self, examples)
-   kernel.sparse_linear(self.output, entries, batch, self.weight, self.bias)
+   kernel.sparse_linear(self.output, entries, self.weight, self.bias, batch)
    if not is_batch then self.output = self.output[1] end
    return self.output
 end
@@ -80,7 +81,7 @@ function SparseLinear:accGradParameters(input, gradOutput, scale)
    end
    if not is_batch or gradOutput:dim() == 1 then gradOutput = gradOutput:view(-1, self.weight:size(1)) end
    kernel.sparse_linear_grad_parameters(self.gradWeight, self.gradBias, entries, gradOutput, self.weight,
-      self.weightDecay or 0, scale or 1)
+      decay(self), scale or 1)
 end
 
 -- The gradient is dense: all indices are listed.
@@ -145,11 +146,14 @@ end
 -- Input: { keys, values }, both vectors or tables of vectors; or { keys, values, sizes }, with a batch's vectors
 -- concatenated. weight: one row for each key. Gradients are kept only for the keys that occur.
 local IndexLinear = torch.class('nn.IndexLinear', 'nn.Module')
+local set_index, offset_and_train = declared.setter 'IndexLinear', declared.reader('IndexLinear', 'offset train')
+local offset_and_decay = declared.reader('IndexLinear', 'offset weightDecay')
 
 -- normalize: values are divided by the largest value of their key so far, and keys have biases; the weight then starts
 -- with columns for that.
 function IndexLinear:__init(inputSize, outputSize, doGradInput, keysOffset, weight, bias, normalize)
    Module.__init(self)
+   set_index(self, inputSize, outputSize, doGradInput, keysOffset, weight, bias)
    self.normalize = normalize and 4 or 0
    self.weight = weight or torch.zeros(inputSize, outputSize + self.normalize)
    self.bias = bias or torch.zeros(outputSize)
@@ -161,9 +165,7 @@ function IndexLinear:__init(inputSize, outputSize, doGradInput, keysOffset, weig
    -- accumulated since the gradients were zeroed
    self.running = { cumSumSizes = {}, keys = {}, gradWeight = {}, counter = 1 }
    self.sizesCache, self.cumSumSizesCache = {}, {}
-   self.weightDecay = 0
-   self.doGradInput = doGradInput or false
-   self.offset = keysOffset and keysOffset - 1 or -1
+   if keysOffset then self.offset = keysOffset - 1 end
 end
 
 function IndexLinear:reset(stdv)
@@ -220,8 +222,8 @@ end
 
 function IndexLinear:updateOutput(input)
    self:flattenInputs(input)
-   kernel.index_linear(self.output, self.normalizedValues, self.keys, self.offset, self.values, self.sizes,
-      self.weight, self.bias, self.train or false)
+   kernel.index_linear(self.output, self.normalizedValues, self.keys, self.values, self.sizes, self.weight, self.bias,
+      offset_and_train(self))
    if self.noBatch then self.output:resize(self.output:size(2)) end
    return self.output
 end
@@ -229,8 +231,9 @@ end
 local function used_values(self) return self.normalize > 0 and self.normalizedValues or self.values end
 
 function IndexLinear:accUpdateGradParameters(_, gradOutput, rate)
-   kernel.index_linear_update(self.keys, self.offset, used_values(self), self.sizes, gradOutput, self.weight,
-      self.bias, self.weightDecay or 0, rate or 1)
+   local offset, decay = offset_and_decay(self)
+   kernel.index_linear_update(self.keys, used_values(self), self.sizes, gradOutput, self.weight, self.bias, offset,
+      decay, rate or 1)
 end
 
 function IndexLinear:accGradParameters(_, gradOutput, scale)
@@ -272,8 +275,9 @@ function IndexLinear:updateParameters(rate)
       self.updateKeys = torch.cat({ unpack(running.keys, 1, count) }, 1)
       self.gradWeight = torch.cat({ unpack(running.gradWeight, 1, count) }, 1)
    end
+   local offset, decay = offset_and_decay(self)
    kernel.index_linear_update_parameters(self.gradWeight, self.gradBias, self.weight, self.bias, self.updateKeys,
-      self.offset, self.weightDecay or 0, rate)
+      offset, decay, rate)
 end
 
 function IndexLinear:zeroGradParameters()

@@ -1,5 +1,11 @@
 -- Declarations of the classes in nn/transfer/init.lua; nn/declarations.lua explains the format.
 return {
+   kernels = {
+      transfer = 'ot function:text ... number:number',
+      transfer_gradient = 'ott function:text ... number:number',
+      class_softmax = 'ot function:text',
+      class_softmax_gradient = 'ott function:text',
+   },
    Abs = {
       help = 'The absolute value of each element.',
       thnn = {
@@ -186,6 +192,7 @@ return {
       usage = '([dimension])',
       kind = 'plain',
       kernel = 'gated_linear_unit',
+      kernels = { gated_linear_unit = 'ot dim:whole', gated_linear_unit_gradient = 'ott dim:whole' },
       thnn_name = 'GatedLinear',
       thnn = {
          updateOutput = 'input output dim',

@@ -1,5 +1,11 @@
 -- Declarations of the classes in nn/upsampling/init.lua; nn/declarations.lua explains the format.
 return {
+   kernels = {
+      upsample_linear = 'ot ... size:whole',
+      upsample_linear_gradient = 'ott ... size:whole',
+      upsample_nearest = 'ot ... size:whole',
+      upsample_nearest_gradient = 'ott ... size:whole',
+   },
    SpatialUpSamplingNearest = {
       help = 'Enlarges images by repeating pixels.',
       arguments = 'scale_factor:whole',

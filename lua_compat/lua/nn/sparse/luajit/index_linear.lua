@@ -78,7 +78,7 @@ local function sum_rows(T, p, q, u, keys, n, columns)
    for k = 0, n - 1 do add_row(T, columns, q + tonumber(keys[k]) * columns, p, get(u, k)) end
 end
 
-function luajit.index_linear(out, _, keys, offset, values, sizes, weight, bias)
+function luajit.index_linear(out, _, keys, values, sizes, weight, bias, offset)
    local T, n = weight.T, count(keys)
    local columns = columns_of(weight, bias, values)
    if not (columns and gates.vector(values, T, n) and gates.typed(T, out) and are_rows(keys, offset, weight)
@@ -198,7 +198,7 @@ function luajit.index_linear_update_parameters(grad_weight, grad_bias, weight, b
    return true
 end
 
-function luajit.index_linear_update(keys, offset, values, sizes, grad_output, weight, bias, decay, rate)
+function luajit.index_linear_update(keys, values, sizes, grad_output, weight, bias, offset, decay, rate)
    local T, n, columns = weight.T, count(keys), columns_of(weight, bias, values)
    if decay ~= 0 then return no 'a decay of the weight' end
    if not (columns and gates.vector(values, T, n) and plain(grad_output, T) and are_rows(keys, offset, weight)

@@ -47,7 +47,7 @@ local function fits(list, batch, weight, bias)
       and gates.few((entries_in(list) + batch) * weight[1], MOST) and are_there(list, batch, weight[3])
 end
 
-function luajit.sparse_linear(out, list, batch, weight, bias)
+function luajit.sparse_linear(out, list, weight, bias, batch)
    local T, outputs = weight.T, weight[1]
    if batch < 1 then return no 'no elements' end
    if not (fits(list, batch, weight, bias) and gates.typed(T, out) and gates.apart(out, list, weight, bias)
