@@ -96,12 +96,12 @@ end
 
 local function how_to_get(package_name, known)
    local ways = {}
-   if known.rock then ways[1] = ('luarocks install %s'):format(known.rock) end
+   if known.rock then ways[1] = ("LuaRocks' %s"):format(known.rock) end
    if known.debian then ways[#ways + 1] = ("Debian's %s"):format(known.debian) end
    if known.source then ways[#ways + 1] = known.source end
-   local rock = known.rock and known.rock ~= package_name and (' (rock %s)'):format(known.rock) or ''
-   return ('%s%s is plain Lua, which th loads when it is installed: %s; '):format(package_name, rock,
-      table.concat(ways, ', or '))
+   local script = type(arg) == 'table' and type(arg[0]) == 'string' and arg[0] ~= 'th' and arg[0] or 'SCRIPT'
+   return ('%s is plain Lua, which th loads when it is installed (%s); th --rocks %s prints the command that gets it; ')
+      :format(package_name, table.concat(ways, ', or '), script)
 end
 
 -- One line with what is known about a missing package.

@@ -45,7 +45,7 @@ plain.rnn.needs, plain.dataload.needs = 'dpnn', 'torchx'
 
 local WINDOWS = 'it opens windows, which th lacks: save pictures with image.save, or look at them in a browser '
    .. "with require 'display'"
-local OF_QT = 'qt qtcore qtgui qtide qtsvg qtuiloader qttorch qtwidget qtdisplay camera gfx imgui sdl2 nanovg'
+local OF_QT = 'qt qtlua qtcore qtgui qtide qtsvg qtuiloader qttorch qtwidget qtdisplay camera gfx imgui sdl2 nanovg'
 for name in OF_QT:gmatch('%S+') do
    refused[name] = WINDOWS
 end
