@@ -1,5 +1,5 @@
--- th --rocks: lists the packages that a script and the files of its folder require and lack, and the command that
--- installs them. The files are searched, but not run.
+-- th --rocks: lists the packages that a script, and the files that it requires or runs by dofile, require and lack, and
+-- the command that installs them. The files are searched, but not run.
 local rocks = require 'th.rocks'
 local file_text = require 'th.file_text'
 
@@ -15,8 +15,8 @@ local function long_end(text, place)
 end
 
 -- Calls found(argument, place, tried) for each require. argument: nil unless it is a plain string; tried: whether the
--- call goes through pcall.
-local function each_require(text, found)
+-- call goes through pcall. Calls runs(file) for each dofile, loadfile and torch.include of a plain string.
+local function each_require(text, found, runs)
    local place, before = 1, ''
    while place <= #text do
       local letter = text:sub(place, place)
@@ -43,6 +43,13 @@ local function each_require(text, found)
          -- a call, not the function itself as a value
          if argument or text:find('^%s*%(', last + 1) or tried then found(argument, place, tried) end
       end
+      local _, run
+      if word == 'dofile' or word == 'loadfile' then
+         _, run = text:match('^%s*%(?%s*([\'"])([^\n]-)%1', last + 1)
+      elseif word == 'include' then
+         _, run = text:match('^%s*%(%s*[\'"][^\n]-[\'"]%s*,%s*([\'"])([^\n]-)%1', last + 1)
+      end
+      if run then runs(run) end
       before = (before .. word):sub(-16)
       place = last + 1
    end
@@ -80,6 +87,9 @@ local function names_of(list)
    return names
 end
 
+-- Whether a file holds tests: those of installed packages require what the packages do without.
+local function is_test(path) return path:find('/tests?/[^/]*%.lua$') or path:find('/[%a]*test[^/]*%.lua$') end
+
 -- All files that are reached from the script, and the requires that find nothing, by package name.
 local function search(script)
    local script_folder = paths.dirname(script)
@@ -88,6 +98,13 @@ local function search(script)
    for _, path in ipairs(files) do -- grows during the loop
       local text = path:find('%.lua$') and file_text(path) or path == script and file_text(path) or ''
       local shown = path:sub(1, #script_folder + 1) == script_folder .. '/' and path:sub(#script_folder + 2) or path
+      local function look_into(file)
+         local installed = file and file:sub(1, #script_folder) ~= script_folder
+         if file and not seen[file] and not (installed and is_test(file)) then
+            seen[file] = true
+            files[#files + 1] = file
+         end
+      end
       each_require(text, function(name, place, tried)
          local where = ('%s:%d'):format(shown, line_of(text, place))
          if not name then
@@ -95,10 +112,7 @@ local function search(script)
             return
          end
          local file, found = file_of(name, paths.dirname(path), script_folder)
-         if file and not seen[file] then
-            seen[file] = true
-            files[#files + 1] = file
-         end
+         look_into(file)
          local package_name = name:byte() == 46 and name or name:match('^[^.]+') or name
          if found then
             here[package_name] = true
@@ -106,6 +120,11 @@ local function search(script)
             local entry = missing[package_name] or { where = where, tried = true }
             entry.tried = entry.tried and tried
             missing[package_name] = entry
+         end
+      end, function(name)
+         for _, folder in ipairs{ paths.dirname(path), script_folder, '.' } do
+            local file = name:byte() == 47 and name or folder .. '/' .. name -- 47: a slash
+            if paths.filep(file) then return look_into(file) end
          end
       end)
    end
@@ -117,9 +136,11 @@ local function command_for(name)
    local known = rocks.plain[name]
    if not known then return nil end
    if known.repository and known.part then
-      local target = ('%s/%s'):format(PLACE, known.part:find('%.lua$') and name .. '.lua' or name)
-      return ('git clone -q --depth 1 https://github.com/%s %s && cp -r %s %s'):format(known.repository, name,
-         known.part == '' and name or name .. '/' .. known.part, target)
+      local from, target = known.part == '' and name or name .. '/' .. known.part, PLACE .. '/' .. name
+      local clone = ('git clone -q --depth 1 %s %s'):format(known.source, name)
+      if from:find('%.lua$') then return ('%s && cp %s %s.lua'):format(clone, from, target) end
+      local beside = known.beside and (' %s/%s'):format(name, known.beside) or ''
+      return ('%s && mkdir -p %s && cp -r %s/.%s %s'):format(clone, target, from, beside, target)
    end
    return known.rock and ('luarocks --lua-version=5.1 --local --deps-mode=none install %s'):format(known.rock)
 end

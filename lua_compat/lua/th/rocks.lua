@@ -25,20 +25,26 @@ end
 -- Sources: the `repository` on GitHub, and the `part` of it that is the package ('' for all of it), if known.
 for name, place in pairs{
    autobw = 'bshillingford/autobw.torch:', autograd = 'twitter/torch-autograd:src',
-   classic = 'deepmind/classic:classic', dataload = 'Element-Research/dataload:', dataset = 'twitter/torch-dataset',
-   decisiontree = 'twitter/torch-decisiontree', distlearn = 'twitter/torch-distlearn',
+   babi = 'facebook/bAbI-tasks:lua/babi', classic = 'deepmind/classic:classic', dataload = 'Element-Research/dataload:',
+   dataset = 'twitter/torch-dataset', decisiontree = 'twitter/torch-decisiontree',
+   distlearn = 'twitter/torch-distlearn',
    dp = 'nicholas-leonard/dp:', dpnn = 'Element-Research/dpnn:', iterm = 'szagoruyko/iterm.torch:',
-   middleclass = 'kikito/middleclass:middleclass.lua', nnf = 'fmassa/object-detection.torch',
+   luacov = 'keplerproject/luacov:src/luacov', middleclass = 'kikito/middleclass:middleclass.lua',
+   net2net = 'soumith/net2net.torch:', nnf = 'fmassa/object-detection.torch',
    nninit = 'Kaixhin/nninit:nninit.lua', pprint = 'jagt/pprint.lua:pprint.lua',
-   rnn = 'Element-Research/rnn:', rnnlib = 'facebookresearch/torch-rnnlib:rnnlib', torchnet = 'torchnet/torchnet:',
-   torchx = 'nicholas-leonard/torchx:', underscore = 'mirven/underscore.lua:lib/underscore.lua',
-   wordembedding = 'rotmanmi/word2vec.torch',
+   ['pretty-nn'] = 'Atcold/torch-pretty-nn:', rnn = 'Element-Research/rnn:',
+   rnnlib = 'facebookresearch/torch-rnnlib:rnnlib', ['torch-rnn'] = 'jcjohnson/torch-rnn:',
+   torchnet = 'torchnet/torchnet:', torchx = 'nicholas-leonard/torchx:',
+   underscore = 'mirven/underscore.lua:lib/underscore.lua', wordembedding = 'rotmanmi/word2vec.torch',
 } do
    local known = plain[name] or {}
    plain[name], known.repository, known.part = known, place:match('^([^:]*):?(.*)$')
    if not place:find(':', 1, true) then known.part = nil end
    known.source = 'https://github.com/' .. known.repository
 end
+
+-- A file of theirs that is installed beside the others, whatever folder it is in.
+plain.dpnn.beside, plain.torchx.beside = 'test/test.lua', 'test/test.lua'
 
 -- Packages that these load.
 plain.rnn.needs, plain.dataload.needs = 'dpnn', 'torchx'
@@ -65,6 +71,7 @@ for name, instead in pairs{
    opencv = 'image, or graphicsmagick',
    ffmpeg = 'the program ffmpeg, which writes frames that image.load reads',
    fftw3 = 'signal',
+   lpeg = 'string.find, or rex_pcre',
    mattorch = 'matio',
    nccl = "cunn's DataParallelTable, which does without",
    zmq = 'socket',

@@ -26,8 +26,8 @@ def test_a_missing_package_is_explained_in_one_line(tmp_path: Path) -> None:
            for _, words in ipairs{ ... } do assert(problem:find(words, 1, true), problem) end
         end
         package.path = package.path .. ';/no/such/place/?.lua'
-        says('torchx.x', "module 'torchx.x' not found", "LuaRocks' torchx", 'th --rocks ' .. arg[0] .. ' prints',
-           '/no/such/place')
+        says('torchx.x', "module 'torchx.x' not found", "LuaRocks' torchx", '/no/such/place')
+        says('torchx', 'th --rocks ' .. arg[0] .. ' prints the command')
         says('nninit', "LuaRocks' nninit")
         says('underscore', "LuaRocks' underscore.lua")
         says('logging', "Debian's lua-logging")
@@ -35,7 +35,7 @@ def test_a_missing_package_is_explained_in_one_line(tmp_path: Path) -> None:
         says('nosuchpackage', "module 'nosuchpackage' not found: th looks in", '/no/such/place')
         says('libnn', 'C code', 'nn is one that th finds')
         says('libnosuchpackage', 'C code', 'not among what th finds')
-        for _, name in ipairs{ 'qtlua', 'qttorch', 'qtwidget' } do says(name, 'windows', "require 'display'") end
+        for name in ('qtlua qttorch qtwidget'):gmatch('%S+') do says(name, 'windows', "require 'display'") end
         says('camera', 'image.load')
         says('cltorch', 'OpenCL', 'CPU')
         says('clnn', 'OpenCL', 'CPU')
