@@ -26,7 +26,9 @@ local FIELDS = [[samples, planes, results, height, width, kw, kh, dw, dh, pw, ph
    rows, columns, wide, high, starts, to_result, to_row, to_column, to_plane, to_sample, sizes, w_plane, w_result,
    w_element, b_plane, b_result]]
 local function complete(g)
-   if not (gates.whole(1, g.kw, g.kh, g.dw, g.dh, g.results) and gates.whole(0, g.pw, g.ph)) then return false end
+   if not (gates.whole(1, g.kw, g.kh, g.dw, g.dh) and gates.whole(1, g.results) and gates.whole(0, g.pw, g.ph)) then
+      return false
+   end
    g.wide, g.high = g.width + 2 * g.pw, g.height + 2 * g.ph
    if g.high < g.kh or g.wide < g.kw then return no 'a window that is larger than the input' end
    g.rows, g.columns = floor((g.high - g.kh) / g.dh) + 1, floor((g.wide - g.kw) / g.dw) + 1

@@ -31,8 +31,8 @@ local function completing(axes, is_transposed)
       if not gates.planes(x, axes) then return false end
       if axes == 2 then g.kt, g.dt, g.pt, g.lt, g.at = 1, 1, 0, 1, 0 end
       if is_transposed then g.lt, g.lh, g.lw = 1, 1, 1 end
-      if not (gates.whole(1, g.kt, g.kh, g.kw, g.dt, g.dh, g.dw, g.lt, g.lh, g.lw) and gates.whole(0, g.pt, g.ph, g.pw)
-         and (not is_transposed or gates.whole(-math.huge, g.at, g.ah, g.aw))) then
+      if not (gates.whole(1, g.kt, g.kh, g.kw) and gates.whole(1, g.dt, g.dh, g.dw) and gates.whole(1, g.lt, g.lh, g.lw)
+         and gates.whole(0, g.pt, g.ph, g.pw) and (not is_transposed or gates.whole(-math.huge, g.at, g.ah, g.aw))) then
          return false
       end
       local last, T = 2 * x.nd - 1, g.T

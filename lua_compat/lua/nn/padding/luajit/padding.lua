@@ -37,7 +37,8 @@ end
 local function completing(kind)
    return function(g, x)
       local axes, last, source = g.front and 3 or 2, 2 * g.nd - 1, sources[kind]
-      if not gates.planes(x, axes) or not gates.whole(0, g.l, g.r, g.t, g.b, g.front or 0, g.back or 0) then
+      if not (gates.planes(x, axes) and gates.whole(0, g.l, g.r, g.t, g.b)
+         and gates.whole(0, g.front or 0, g.back)) then
          return false
       end
       if axes == 3 and kind ~= 'replication' then return no 'a border of volumes that repeats no ends' end

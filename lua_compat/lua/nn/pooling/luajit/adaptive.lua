@@ -170,21 +170,18 @@ local add_for = templates.for_each(types.codes_of_reals, function(code)
    return templates.compile('nn.pooling.luajit.adaptive', ADD, { get = types[code].get, no = no })
 end)
 
+-- Whether the indices have a row and a column for each element of y. (A loop would be entered in each call.)
+local function are_places_of(indices, y)
+   return indices.nd == y.nd + 1 and indices[1] == 2 and indices[3] == y[1] and indices[5] == y[3]
+      and indices[7] == y[5] and (y.nd == 3 or indices[9] == y[7]) or no 'indices of other sizes'
+end
+
 function luajit.adaptive_max_pooling_grad_input(gradient, x, grad_output, indices)
-   local nd = x.nd
-   if not (gates.planes(x, 2) and gates.typed(x.T, x, gradient, grad_output) and gates.indices(indices)
-      and gates.apart(gradient, x, grad_output, indices) and gates.planes(grad_output, 2)
-      and gates.few(count(x), MOST)) then
-      return false
-   end
-   local n, m = grad_output[2 * grad_output.nd - 3], grad_output[2 * grad_output.nd - 1]
-   if not gates.sized(grad_output, x, n, m) or not gates.plain(indices, indices.T) then return false end
-   for d = 0, nd do
-      if indices.nd ~= nd + 1 or indices[2 * d + 1] ~= (d == 0 and 2 or grad_output[2 * d - 1]) then
-         return no 'indices of other sizes'
-      end
-   end
-   local g = of_maxima(x, n, m)
+   local last = 2 * x.nd - 1
+   local n, m = grad_output[last - 2], grad_output[last]
+   local g = gates.planes(x, 2, grad_output) and gates.typed(x.T, x, gradient, grad_output) and gates.indices(indices)
+      and gates.apart(gradient, x, grad_output, indices) and gates.few(count(x), MOST)
+      and gates.plain(indices, indices.T) and are_places_of(indices, grad_output) and of_maxima(x, n, m)
    if not g then return false end
    grad_output = rooms.in_one_piece(grad_output)
    if not gates.plain(grad_output, x.T) or not begin(gradient, x) then return false end

@@ -245,11 +245,12 @@ function luajit.volumetric_max_pooling(out, places, x, by_ceil, kt, kw, kh, dt, 
    return find(out, places, x, of_volumes(x, by_ceil, kt, kw, kh, dt, dw, dh, pt, pw, ph, lt, lw, lh))
 end
 
--- Adds n gradients at q to their pixels at p. One loop covers all windows of all planes, because entering a loop costs
--- as much as many windows. There is no branch at the end of a plane: LuaJIT would specialise the loop for it if
--- recording happened to start there. Positions are read as 32-bit halves. Returns false for a position outside its
--- plane: Python starts again, and raises the error.
-local ADD = [[
+-- Does $move for each of n windows k, of which `windows` belong to each plane, and its position `at` in its plane of
+-- `pixels` numbers. One loop covers all windows of all planes, because entering a loop costs as much as many windows.
+-- There is no branch at the end of a plane: LuaJIT would specialise the loop for it if recording happened to start
+-- there. Positions are read as 32-bit halves. Returns false for a position outside its plane: Python starts again, and
+-- raises the error.
+local AT_PLACES = [[
    return function(p, q, halves, n, windows, pixels)
       local j, first = 0, tobit(-1)
       windows, pixels = tobit(windows), tobit(pixels)
@@ -259,7 +260,7 @@ local ADD = [[
             return no 'a place outside its plane'
          end
          at = tobit(first + at)
-         p[at] = $read(p, at) + $read(q, k)
+         $move
          j = tobit(j + 1)
          local in_plane = arshift(tobit(j - windows), 31) -- -1 or 0
          j, first = band(j, in_plane), tobit(first + band(pixels, bnot(in_plane)))
@@ -267,15 +268,20 @@ local ADD = [[
       return true
    end
 ]]
--- One function for each type, because traces are for one type of memory. add_plainly: for finite numbers, which can be
--- read directly.
-local function adding(plain)
-   return templates.for_each(types.codes_of_reals, function(code)
-      return templates.compile('nn.pooling.luajit.maxima', ADD, { read = plain and '$1[$2]' or 'get($1, $2)', no = no },
+-- Returns a function(T, p, q, places, n, windows, pixels) of this loop. It is compiled for each type, because traces
+-- are for one type of memory.
+function maxima.at_places(move)
+   local loop_of = templates.for_each(types.codes_of_reals, function(code)
+      return templates.compile('nn.pooling.luajit.maxima', AT_PLACES, { move = move, no = no },
          { get = types[code].get })
    end)
+   return function(T, p, q, places, n, windows, pixels)
+      return loop_of(T.host.code)(p, q, cast(halves, places), n, windows, pixels)
+   end
 end
-local add_plainly, add_one_by_one = adding(true), adding(false)
+-- add_plainly: for finite numbers, which can be read directly.
+local add_one_by_one, add_plainly = maxima.at_places 'p[at] = get(p, at) + get(q, k)',
+   maxima.at_places 'p[at] = p[at] + q[k]'
 
 -- Whether the gradients are few, contiguous, fit the positions, and share no memory with the result.
 function maxima.may_add(gradient, x, grad_output, indices)
@@ -296,8 +302,7 @@ function maxima.add_gradients(gradient, x, grad_output, indices, axes)
    for d = nd - axes + 1, nd do pixels, windows = pixels * x[2 * d - 1], windows * grad_output[2 * d - 1] end
    if not maxima.begin(gradient, x) then return false end
    local add = blas.reads_plainly(grad_output) and add_plainly or add_one_by_one
-   return add(x.T.host.code)(first_element(gradient), first_element(grad_output), cast(halves, first_element(indices)),
-      n, windows, pixels)
+   return add(x.T, first_element(gradient), first_element(grad_output), first_element(indices), n, windows, pixels)
 end
 
 local function add(gradient, x, grad_output, indices, g)

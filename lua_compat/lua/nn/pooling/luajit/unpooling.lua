@@ -3,54 +3,39 @@
 local memory = require 'torch.core.memory'
 local few = require 'torch.luajit.elementwise'
 local ways = require 'torch.core.ways'
-local all_within = require 'nn.shared.luajit.indices'
 local gates = require 'nn.shared.luajit.gates'
+local at_places = require('nn.pooling.luajit.maxima').at_places
 
 local luajit = ways.luajit
-local count, first_element, place = memory.count, memory.first_element, few.place
+local count, first_element = memory.count, memory.first_element
 
 local MOST = 2 ^ 15 -- elements
 
--- The numbers of elements of a result's plane, of a x b or (volumes) a x b x c, and of x's planes; nil if Python has to
+local put, take = at_places 'p[at] = get(q, k)', at_places 'p[k] = get(q, at)'
+
+-- The numbers of elements of x's planes, and of a result's, of a x b or (volumes) a x b x c; nil if Python has to
 -- compute.
 local function numbers_of_planes(r, x, indices, a, b, c)
-   if not (gates.planes(x, c and 3 or 2) and gates.whole(1, a, b, c or 1)) then return nil end
+   if not (gates.planes(x, c and 3 or 2) and gates.whole(1, a, b, c)) then return nil end
    local n, last, pixels = count(x), 2 * x.nd - 1, a * b * (c or 1)
    local windows = x[last] * x[last - 2] * (c and x[last - 4] or 1)
    return gates.typed(x.T, r) and gates.same_size(x, indices) and gates.few(n, MOST)
-      and gates.few(n / windows * pixels, MOST) and gates.apart(r, x, indices) and gates.plain(indices, indices.T)
-      and all_within(indices, n, pixels) and pixels, windows
+      and gates.few(n / windows * pixels, MOST) and gates.apart(r, x, indices) and gates.indices(indices)
+      and gates.plain(indices, indices.T) and windows, pixels
 end
 
 function luajit.max_unpooling(out, x, indices, a, b, c)
-   local pixels, windows = numbers_of_planes(out, x, indices, a, b, c)
-   if not (pixels and gates.plain(x, x.T) and gates.begun(out, x, c and b or a, c or b, nil, c and a)
-      and few.zero(out, count(out))) then
-      return false
-   end
-   local p, q, places, get = first_element(out), first_element(x), first_element(indices), x.T.get
-   local at, left = -1, windows
-   for k = 0, count(x) - 1 do
-      if left == 0 then at, left = at + pixels, windows end
-      left = left - 1
-      p[at + place(places, k, pixels)] = get(q, k)
-   end
-   return true
+   local windows, pixels = numbers_of_planes(out, x, indices, a, b, c)
+   return windows and gates.plain(x, x.T) and gates.begun(out, x, c and b or a, c or b, nil, c and a)
+      and few.zero(out, count(out))
+      and put(x.T, first_element(out), first_element(x), first_element(indices), count(x), windows, pixels)
 end
 
 function luajit.max_unpooling_grad_input(gradient, x, grad_output, indices, a, b, c)
-   local pixels, windows = numbers_of_planes(gradient, x, indices, a, b, c)
-   if not (pixels and gates.typed(x.T, x, grad_output)
+   local windows, pixels = numbers_of_planes(gradient, x, indices, a, b, c)
+   return windows and gates.typed(x.T, x, grad_output)
       and gates.sized(grad_output, x, c and b or a, c or b, nil, c and a) and gates.plain(grad_output, x.T)
-      and gates.apart(gradient, grad_output) and gates.resized_as(gradient, x)) then
-      return false
-   end
-   local p, q, places, get = first_element(gradient), first_element(grad_output), first_element(indices), x.T.get
-   local at, left = -1, windows
-   for k = 0, count(x) - 1 do
-      if left == 0 then at, left = at + pixels, windows end
-      left = left - 1
-      p[k] = get(q, at + place(places, k, pixels))
-   end
-   return true
+      and gates.apart(gradient, grad_output) and gates.resized_as(gradient, x)
+      and take(x.T, first_element(gradient), first_element(grad_output), first_element(indices), count(x), windows,
+         pixels)
 end

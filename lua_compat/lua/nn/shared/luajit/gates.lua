@@ -8,7 +8,7 @@ local rooms = require 'nn.shared.luajit.scratch'
 
 local is_contiguous, same_size, resize, resize_as = memory.is_contiguous, memory.same_size, memory.resize,
    memory.resize_as
-local is_apart, select = overlap.is_apart, select
+local is_apart = overlap.is_apart
 
 local gates = {}
 
@@ -74,13 +74,12 @@ function gates.vector(t, T, n, may_lie_apart)
    return gates.plain(t, T)
 end
 
--- Numbers of a layer: whole, finite, and at least `least`.
-function gates.whole(least, ...)
-   for k = 1, select('#', ...) do
-      local n = select(k, ...)
-      if not (n >= least) or n % 1 ~= 0 then return no 'a number of the layer that is not whole, or too small' end
-   end
-   return true
+-- Numbers of a layer: whole, finite, and at least `least`. All but the first can be nil. (There is no loop over
+-- arguments: LuaJIT would enter it in each call.)
+local function is_whole(n, least) return n >= least and n % 1 == 0 end
+function gates.whole(least, a, b, c, d)
+   return is_whole(a, least) and (not b or is_whole(b, least)) and (not c or is_whole(c, least))
+      and (not d or is_whole(d, least)) or no 'a number of the layer that is not whole, or too small'
 end
 
 -- Resizes r to the sizes of x, or to the given ones; it must then be contiguous.

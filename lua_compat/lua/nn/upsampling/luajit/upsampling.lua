@@ -73,7 +73,7 @@ end
 local function completing(kind)
    return function(g, x)
       local sizes = g.depth and { g.depth, g.height, g.width } or { g.height, g.width }
-      if not gates.planes(x, #sizes) or not gates.whole(1, unpack(sizes)) then return false end
+      if not gates.planes(x, #sizes) or not gates.whole(1, g.height, g.width, g.depth) then return false end
       local first, planes, rest = x.nd - #sizes, 1, 1
       for d = 1, first do planes = planes * x[2 * d - 1] end
       g.axes = {}
