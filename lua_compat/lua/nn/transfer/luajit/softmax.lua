@@ -1,24 +1,16 @@
 -- Softmax of vectors and rows, its logarithm, and the gradients of both.
-local ffi = require 'ffi'
 local types = require 'torch.core.types'
-local vectors = require 'torch.luajit.vectors'
 local memory = require 'torch.core.memory'
 local few = require 'torch.luajit.elementwise'
 local ways = require 'torch.core.ways'
 local templates = require 'torch.core.templates'
-local blas = require 'torch.luajit.blas'
 local gates = require 'nn.shared.luajit.gates'
+local numbers = require 'nn.shared.luajit.as_doubles'
 local soft_planes = require 'nn.transfer.luajit.softmax_of_images'
 
 local luajit, no = ways.luajit, ways.no
 local count, is_contiguous, first_element = memory.count, memory.is_contiguous, memory.first_element
-local exp, log, max, reads_plainly = math.exp, math.log, math.max, blas.reads_plainly
-
--- The rows and classes for softmax over the last dimension of a vector or matrix, and their strides.
-local function rows_of(t)
-   if t.nd == 1 then return 1, t[1], 0, t[2] end
-   return t[1], t[3], t[2], t[4]
-end
+local exponentiate, room = numbers.exponentiate, numbers.room
 
 -- elements, for logarithms and for gradients of doubles; PyTorch computes the others faster from this size on
 local MOST_OF_SOFT = 2 ^ 13
@@ -32,136 +24,75 @@ local function begin(out, x, y, name, is_gradient)
       and gates.resized_as(out, x)
 end
 
-local exponentials = ffi.new('double[?]', MOST_OF_SOFT)
-
--- Replaces exponentials[0] to [n - 1] by their exponentials.
-local function exponentiate(n)
-   local of_many = n > few.LIMIT_OF_FUNCTIONS and vectors.routine(types.Double, 'exp', n)
-   if of_many then
-      of_many(exponentials, exponentials, n)
-   else
-      for i = 0, n - 1 do exponentials[i] = exp(exponentials[i]) end
+-- A copy of the elements of a vector or matrix, row by row, in scratch memory: plain numbers.
+local function copied(name, t)
+   local q, get, n, last = first_element(t), t.T.get, count(t), 2 * t.nd - 1
+   local p, classes, row, column = room(name, n), t[last], t[2], t[last + 1]
+   for first = 0, n - 1, classes do
+      local from = first / classes * row
+      for k = first, first + classes - 1 do p[k], from = get(q, from), from + column end
    end
+   return p
 end
 
--- The softmax of contiguous rows of finite numbers at q, four rows at a time: their sums do not depend on each other.
--- (q is not p.)
-local function soft_rows(p, q, rows, classes, factor, of_logarithms)
-   local e = exponentials
-   local whole, last = rows - rows % 4, rows * classes - 1
-   for first = 0, whole * classes - 1, 4 * classes do
-      local second, third, fourth = first + classes, first + 2 * classes, first + 3 * classes
-      local a, b, c, d = factor * q[first], factor * q[second], factor * q[third], factor * q[fourth]
-      for k = first, second - 1 do
-         a, b = max(a, factor * q[k]), max(b, factor * q[k + classes])
-         c, d = max(c, factor * q[k + 2 * classes]), max(d, factor * q[k + 3 * classes])
-      end
-      for k = first, second - 1 do
-         e[k], e[k + classes] = factor * q[k] - a, factor * q[k + classes] - b
-         e[k + 2 * classes], e[k + 3 * classes] = factor * q[k + 2 * classes] - c, factor * q[k + 3 * classes] - d
-      end
-   end
-   for first = whole * classes, last, classes do
-      local a = factor * q[first]
-      for k = first, first + classes - 1 do a = max(a, factor * q[k]) end
-      for k = first, first + classes - 1 do e[k] = factor * q[k] - a end
-   end
-   if of_logarithms then
-      for k = 0, last do p[k] = e[k] end
-   end
-   exponentiate(rows * classes)
-   for first = 0, whole * classes - 1, 4 * classes do
-      local a, b, c, d = 0, 0, 0, 0
-      for k = first, first + classes - 1 do
-         a, b, c, d = a + e[k], b + e[k + classes], c + e[k + 2 * classes], d + e[k + 3 * classes]
-      end
-      if of_logarithms then
-         a, b, c, d = log(a), log(b), log(c), log(d)
-         for k = first, first + classes - 1 do
-            p[k], p[k + classes] = p[k] - a, p[k + classes] - b
-            p[k + 2 * classes], p[k + 3 * classes] = p[k + 2 * classes] - c, p[k + 3 * classes] - d
-         end
-      else
-         for k = first, first + classes - 1 do
-            p[k], p[k + classes] = e[k] / a, e[k + classes] / b
-            p[k + 2 * classes], p[k + 3 * classes] = e[k + 2 * classes] / c, e[k + 3 * classes] / d
-         end
-      end
-   end
-   for first = whole * classes, last, classes do
-      local a = 0
-      for k = first, first + classes - 1 do a = a + e[k] end
-      if of_logarithms then
-         a = log(a)
-         for k = first, first + classes - 1 do p[k] = p[k] - a end
-      else
-         for k = first, first + classes - 1 do p[k] = e[k] / a end
-      end
-   end
-   return true
+-- Pointers to the elements of two such tensors, row by row, and how they are read: as PLAIN numbers, or by a type's
+-- get.
+local PLAIN = 0
+local function read(p, k) return p[k] end
+local function elements_of(x, y)
+   if not (is_contiguous(x) and is_contiguous(y)) then return PLAIN, copied('first', x), copied('second', y) end
+   return few.reads_plainly(x, y) and PLAIN or x.T.host.code, first_element(x), first_element(y)
 end
 
--- The gradients p from the gradients at u and the numbers at q, in the same way. $term(k): the term of the sum;
--- $result(k, sum): the result.
-local SOFT_GRADIENTS = [[
-   return function(p, q, u, rows, classes, factor)
-      local whole, last = rows - rows % 4, rows * classes - 1
-      for first = 0, whole * classes - 1, 4 * classes do
-         local a, b, c, d = 0, 0, 0, 0
-         for k = first, first + classes - 1 do
-            local l, m, n = k + classes, k + 2 * classes, k + 3 * classes
-            a, b, c, d = a + $term(k), b + $term(l), c + $term(m), d + $term(n)
-         end
-         for k = first, first + classes - 1 do
-            local l, m, n = k + classes, k + 2 * classes, k + 3 * classes
-            p[k], p[l], p[m], p[n] = $result(k, a), $result(l, b), $result(m, c), $result(n, d)
-         end
-      end
-      for first = whole * classes, last, classes do
-         local a = 0
-         for k = first, first + classes - 1 do a = a + $term(k) end
-         for k = first, first + classes - 1 do p[k] = $result(k, a) end
-      end
-      return true
+-- A function for rows of classes, four rows at a time: their sums do not depend on each other. In each row, s@ starts
+-- as $start and becomes $sum for each element (at $at), then $total; then $to becomes $result for each element. One for
+-- each way of reading.
+local ROWS = [[
+   return function(p, q, u, e, rows, classes, factor)
+      local first = 0
+      $group(4) $group(1)
    end
 ]]
-local function soft_gradients_of(term, result)
-   return templates.compile('nn.transfer.luajit.softmax', SOFT_GRADIENTS, { term = term, result = result })
+local GROUP = [[
+   while rows >= $1 do
+      local $each($1){s@} = $each($1){$start}
+      for k = first, first + classes - 1 do $each($1){s@} = $each($1){$sum} end
+      $each($1){s@} = $each($1){$total}
+      for k = first, first + classes - 1 do $each($1){$to} = $each($1){$result} end
+      first, rows = first + $1 * classes, rows - $1
+   end
+]]
+local function of_rows(to, start, sum, result, total)
+   return templates.for_each({ PLAIN, unpack(types.codes_of_reals) }, function(code)
+      return templates.compile('nn.transfer.luajit.softmax', ROWS, { group = GROUP, to = to, start = start, sum = sum,
+         result = result, total = total or 's@' }, { at = 'k + @ * classes', q = '$read(q, $at)', u = '$read(u, $at)',
+         read = code == PLAIN and '$1[$2]' or 'get($1, $2)', get = code ~= PLAIN and types[code].get or nil })
+   end)
 end
 
--- q: the output y, or its exponentials if y is logarithms
-local soft_gradients = soft_gradients_of('u[$1] * q[$1]', 'factor * q[$1] * (u[$1] - $2)')
-local log_soft_gradients = soft_gradients_of('u[$1]', 'u[$1] - q[$1] * $2')
+-- The differences from the greatest score; softmax of their exponentials, or its logarithm of the differences
+local subtract_greatest = of_rows('e[$at]', 'factor * $read(q, first + @ * classes)', 'max(s@, factor * $q)',
+   'factor * $q - s@')
+local divide_by_sum, subtract_logarithm = of_rows('p[$at]', 0, 's@ + e[$at]', 'e[$at] / s@'),
+   of_rows('p[$at]', 0, 's@ + e[$at]', '$read(p, $at) - s@', 'log(s@)')
+
+-- q: the outputs; e: their exponentials, if they are logarithms; u: their gradients
+local soft_gradients, log_soft_gradients = of_rows('p[$at]', 0, 's@ + $u * $q', 'factor * $q * ($u - s@)'),
+   of_rows('p[$at]', 0, 's@ + $u', '$u - e[$at] * s@')
 
 function luajit.class_softmax(out, x, name)
    if x.nd > 2 then return soft_planes.forward(out, x, SOFT[name], name == 'log_softmax') end
    if not begin(out, x, x, name) then return false end
-   local rows, classes, row, column = rows_of(x)
-   local p, q, get, factor = first_element(out), first_element(x), x.T.get, SOFT[name]
-   if is_contiguous(x) and reads_plainly(x) then
-      return soft_rows(p, q, rows, classes, factor, name == 'log_softmax')
-   end
-   for i = 0, rows - 1 do
-      local greatest = factor * get(q, i * row)
-      for j = 1, classes - 1 do
-         local value = factor * get(q, i * row + j * column)
-         if not (value <= greatest) then greatest = value end
-      end
-      for j = 0, classes - 1 do exponentials[i * classes + j] = factor * get(q, i * row + j * column) - greatest end
-   end
-   if name == 'log_softmax' then -- the differences are needed again
-      for k = 0, rows * classes - 1 do p[k] = exponentials[k] end
-   end
-   exponentiate(rows * classes)
-   for i = 0, rows - 1 do
-      local first, sum = i * classes, 0
-      for k = first, first + classes - 1 do sum = sum + exponentials[k] end
-      if name == 'log_softmax' then
-         local logarithm = log(sum)
-         for k = first, first + classes - 1 do p[k] = get(p, k) - logarithm end
-      else
-         for k = first, first + classes - 1 do p[k] = exponentials[k] / sum end
-      end
+   local n, classes, p, e = count(x), x[2 * x.nd - 1], first_element(out), room('exponentials', count(x))
+   local rows, kind, q = n / classes, elements_of(x, x)
+   subtract_greatest(kind)(nil, q, nil, e, rows, classes, SOFT[name])
+   if name == 'log_softmax' then -- the differences are needed later
+      for k = 0, n - 1 do p[k] = e[k] end
+      exponentiate(e, n)
+      subtract_logarithm(kind)(p, nil, nil, e, rows, classes)
+   else
+      exponentiate(e, n)
+      divide_by_sum(PLAIN)(p, nil, nil, e, rows, classes)
    end
    return true
 end
@@ -169,38 +100,14 @@ end
 function luajit.class_softmax_gradient(gradient, y, grad_output, name)
    if y.nd > 2 then return soft_planes.gradient(gradient, y, grad_output, SOFT[name], name == 'log_softmax') end
    if not begin(gradient, y, grad_output, name, true) then return false end
-   local rows, classes, row, column = rows_of(y)
-   local _, _, grad_row, grad_column = rows_of(grad_output)
-   local p, q, u, get, factor = first_element(gradient), first_element(y), first_element(grad_output), y.T.get,
-      SOFT[name]
-   if is_contiguous(y) and is_contiguous(grad_output) and reads_plainly(y) and reads_plainly(grad_output) then
-      if name == 'log_softmax' then
-         for k = 0, rows * classes - 1 do exponentials[k] = q[k] end
-         exponentiate(rows * classes)
-         return log_soft_gradients(p, exponentials, u, rows, classes)
-      end
-      return soft_gradients(p, q, u, rows, classes, factor)
-   end
+   local n, classes, p, kind, q, u = count(y), y[2 * y.nd - 1], first_element(gradient), elements_of(y, grad_output)
    if name == 'log_softmax' then
-      for i = 0, rows - 1 do
-         for j = 0, classes - 1 do exponentials[i * classes + j] = get(q, i * row + j * column) end
-      end
-      exponentiate(rows * classes)
-      for i = 0, rows - 1 do
-         local sum = 0
-         for j = 0, classes - 1 do sum = sum + get(u, i * grad_row + j * grad_column) end
-         for j = 0, classes - 1 do
-            p[i * classes + j] = get(u, i * grad_row + j * grad_column) - exponentials[i * classes + j] * sum
-         end
-      end
-      return true
-   end
-   for i = 0, rows - 1 do
-      local sum = 0
-      for j = 0, classes - 1 do sum = sum + get(u, i * grad_row + j * grad_column) * get(q, i * row + j * column) end
-      for j = 0, classes - 1 do
-         p[i * classes + j] = factor * get(q, i * row + j * column) * (get(u, i * grad_row + j * grad_column) - sum)
-      end
+      local e, get = room('exponentials', n), kind == PLAIN and read or y.T.get
+      for k = 0, n - 1 do e[k] = get(q, k) end
+      exponentiate(e, n)
+      log_soft_gradients(kind)(p, nil, u, e, n / classes, classes)
+   else
+      soft_gradients(kind)(p, q, u, nil, n / classes, classes, SOFT[name])
    end
    return true
 end
