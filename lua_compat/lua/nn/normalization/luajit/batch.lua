@@ -1,6 +1,7 @@
 -- Batch normalization of few elements in LuaJIT, for finite numbers.
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
+local templates = require 'torch.core.templates'
 local ways = require 'torch.core.ways'
 local gates = require 'nn.shared.luajit.gates'
 local geometry = require 'nn.shared.luajit.geometry'
@@ -8,7 +9,7 @@ local rooms = require 'nn.shared.luajit.scratch'
 
 local luajit, no = ways.luajit, ways.no
 local count, first_element = memory.count, memory.first_element
-local floor, sqrt, huge = math.floor, math.sqrt, math.huge
+local sqrt, huge = math.sqrt, math.huge
 local apart, room = gates.apart, rooms.room
 local doubles = ffi.typeof 'double *'
 
@@ -42,63 +43,39 @@ local function are_vectors(g, T, a, b, c, d)
       and gates.vector(d, T, g.planes)
 end
 
--- The sum over a plane. The sums of even and odd elements do not depend on each other. LuaJIT needs whole numbers as
+local function compiled(text, values)
+   return templates.compile('nn.normalization.luajit.batch', text, values, { square = function(x) return x * x end })
+end
+
+-- The sum of a term over a plane. The sums of both halves do not depend on each other. LuaJIT needs whole numbers as
 -- loop counters.
-local function sum(q, first, g)
-   local n, step = g.n, g.step
-   local a, b, half = 0, 0, floor(n / 2) * step
-   for _ = 1, g.several do
-      for at = first, first + half - 1, step do a, b = a + q[at], b + q[at + half] end
-      if n % 2 == 1 then a = a + q[first + 2 * half] end
-      first = first + g.between
-   end
-   return a + b
-end
-
--- The sum of the squared differences from the mean.
-local function squares(q, first, g, mean)
-   local n, step = g.n, g.step
-   local a, b, half = 0, 0, floor(n / 2) * step
-   for _ = 1, g.several do
-      for at = first, first + half - 1, step do
-         local c, d = q[at] - mean, q[at + half] - mean
-         a, b = a + c * c, b + d * d
+local SUM = [[
+   return function(q, first, g, mean, u)
+      local n, step = g.n, g.step
+      local a, b, half = 0, 0, floor(n / 2) * step
+      for _ = 1, g.several do
+         for at = first, first + half - 1, step do a, b = a + $term(at), b + $term(at + half) end
+         if n % 2 == 1 then a = a + $term(first + 2 * half) end
+         first = first + g.between
       end
-      if n % 2 == 1 then a = a + (q[first + 2 * half] - mean) ^ 2 end
-      first = first + g.between
+      return a + b
    end
-   return a + b
-end
+]]
+local sum, squares = compiled(SUM, { term = 'q[$1]' }), compiled(SUM, { term = 'square(q[$1] - mean)' })
+local products = compiled(SUM, { term = 'u[$1] * (q[$1] - mean)' })
 
--- The sum of the products of these differences with the gradients at u.
-local function products(u, q, first, g, mean)
-   local n, step = g.n, g.step
-   local a, b, half = 0, 0, floor(n / 2) * step
-   for _ = 1, g.several do
-      for at = first, first + half - 1, step do
-         a, b = a + u[at] * (q[at] - mean), b + u[at + half] * (q[at + half] - mean)
+-- Writes a value to each element of a plane.
+local WRITE = [[
+   return function(p, q, first, g, factor, shift, u, slope)
+      local reach, step = g.n * g.step - 1, g.step
+      for _ = 1, g.several do
+         for at = first, first + reach, step do p[at] = $value end
+         first = first + g.between
       end
-      if n % 2 == 1 then a = a + u[first + 2 * half] * (q[first + 2 * half] - mean) end
-      first = first + g.between
    end
-   return a + b
-end
-
-local function scale_and_shift(p, q, first, g, factor, shift)
-   local reach, step = g.n * g.step - 1, g.step
-   for _ = 1, g.several do
-      for at = first, first + reach, step do p[at] = q[at] * factor + shift end
-      first = first + g.between
-   end
-end
-
-local function combine(p, u, q, first, g, factor, slope, shift)
-   local reach, step = g.n * g.step - 1, g.step
-   for _ = 1, g.several do
-      for at = first, first + reach, step do p[at] = u[at] * factor + q[at] * slope + shift end
-      first = first + g.between
-   end
-end
+]]
+local scale_and_shift = compiled(WRITE, { value = 'q[at] * factor + shift' })
+local combine = compiled(WRITE, { value = 'u[at] * factor + q[at] * slope + shift' })
 
 local function number(t, k) return t.T.get(t.S.p, t.off + k) end
 local function set(t, k, v) t.S.p[t.off + k] = v end
@@ -175,14 +152,13 @@ function luajit.batch_normalization_gradients(grad_input, grad_weight, grad_bias
       local of_output, of_products = 0, 0
       if train or grad_weight or grad_bias then
          of_output = sum(u, first, g)
-         of_products = products(u, q, first, g, mean)
+         of_products = products(q, first, g, mean, u)
       end
       if p then
          local factor = weight and inverse * number(weight, c) or inverse
          if train then
             local slope = of_products * inverse * inverse / total
-            combine(p, u, q, first, g, factor, -slope * factor,
-               (mean * slope - of_output / total) * factor)
+            combine(p, q, first, g, factor, (mean * slope - of_output / total) * factor, u, -slope * factor)
          else
             scale_and_shift(p, u, first, g, factor, 0)
          end
