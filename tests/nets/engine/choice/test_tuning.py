@@ -4,10 +4,11 @@ import json
 import multiprocessing
 import os
 import re
-import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -25,13 +26,26 @@ from convnet_benchmarks.nets.engine.shapes import ConvolutionShape
 from convnet_benchmarks.nets.phases import FORWARD, INPUT_GRADIENT
 
 
+@dataclass
+class Clock:
+    """Seconds that pass where candidates run: what a candidate takes is then the same on any machine."""
+
+    wall: float = 0.0
+    cpu: float = 0.0
+
+    def compute(self, seconds: float) -> None:
+        self.wall += seconds
+        self.cpu += seconds
+
+
+CLOCK = Clock()
+
+
 def busy(
     milliseconds: float, runs: list[str] | None = None, name: str = ""
 ) -> Callable[[], Callable[[], None]]:
     def run() -> None:
-        end = time.thread_time() + milliseconds / 1e3
-        while time.thread_time() < end:
-            pass
+        CLOCK.compute(milliseconds / 1e3)
         if runs is not None:
             runs.append(name)
 
@@ -39,9 +53,12 @@ def busy(
 
 
 @pytest.fixture(autouse=True)
-def cpu_time() -> None:
-    """The time of one thread: exact on a busy machine, too (conftest brings the threads back)."""
+def clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tuner's time is ``CLOCK``'s, of one thread (conftest brings the threads back)."""
     torch.set_num_threads(1)
+    wall, cpu = (lambda: CLOCK.wall), (lambda: CLOCK.cpu)
+    clocks = SimpleNamespace(monotonic=wall, perf_counter=wall, thread_time=cpu)
+    monkeypatch.setattr("convnet_benchmarks.nets.engine.choice.tuning.time", clocks)
 
 
 def never() -> Callable[[], None]:
@@ -198,9 +215,9 @@ def test_other_errors_are_not_swallowed() -> None:
 @pytest.fixture
 def busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two threads, and other programs that always wait for a core."""
-    clock = iter(range(10**6))
+    waited = iter(range(10**6))
     monkeypatch.setattr(
-        "convnet_benchmarks.nets.engine.choice.tuning._seconds_waited", lambda: float(next(clock))
+        "convnet_benchmarks.nets.engine.choice.tuning._seconds_waited", lambda: float(next(waited))
     )
     torch.set_num_threads(2)
 
@@ -211,7 +228,7 @@ def test_on_a_busy_machine_one_threads_cpu_time_decides(busy_machine: None) -> N
 
     def waits() -> None:
         threads.append(torch.get_num_threads())
-        time.sleep(0.02)
+        CLOCK.wall += 0.02
 
     assert Tuner(None).choose("layer", {"waits": lambda: waits, "computes": busy(4)}) == "waits"
     assert set(threads) == {1}  # "computes" was disturbed first, and that was enough
@@ -400,7 +417,7 @@ def test_without_time_similar_shapes_decide_then_the_plainest() -> None:
     times = {"plain": 8.0, "fast": 2.0}
     tuner = Tuner(None, QUICK)
     assert ask(tuner, "first", SHAPE, times)[0] == "fast"
-    tuner.until = time.monotonic()
+    tuner.until = CLOCK.wall
     assert ask(tuner, "second", SIMILAR, times) == ("fast", {}, {})
     assert ask(tuner, "third", OTHER, times) == ("plain", {}, {})
     assert ask(tuner, "far", Features("3x3", (3.0, 3.0, 14.0)), times) == ("plain", {}, {})
