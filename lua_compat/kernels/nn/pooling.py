@@ -285,7 +285,10 @@ def _adaptive_maxima(images: Tensor, rows: int, columns: int) -> tuple[Tensor, T
 
 def adaptive_max_pooling(out: Out, indices: Out, x: Tensor, h: int, w: int) -> None:
     """Finds maxima of h x w windows that cover the image, and where they were in their windows: ``indices``
-    is 2 x the shape of the output, rows, then columns, from 1; 0 if there is none."""
+    is 2 x the shape of the output, rows, then columns, from 1.
+
+    If there is none, Torch7 splits place -1 by the window's width: column 0, in a single column row 0.
+    """
     images, (rows, columns) = _batch(x, 2), (h, w)
     values, flat = _adaptive_maxima(images, rows, columns)
     none = None
@@ -295,13 +298,16 @@ def adaptive_max_pooling(out: Out, indices: Out, x: Tensor, h: int, w: int) -> N
         none = values <= low
         values = values.masked_fill(none, low)
     height, width = images.shape[-2:]
-    top, left = (_adaptive_windows(*pair)[0].to(flat) for pair in ((height, rows), (width, columns)))
+    top = _adaptive_windows(height, rows)[0].to(flat)
+    left, right = (bound.to(flat) for bound in _adaptive_windows(width, columns))
     write(out, values, x)
     indices.resize_((2, *out.shape))
     indices[0] = (flat // width - top.unsqueeze(1) + 1).view(out.shape)
     indices[1] = (flat % width - left + 1).view(out.shape)
     if none is not None:
-        indices.masked_fill_(none.view(out.shape), 0)
+        single = right - left == 1
+        indices[0][none.view(out.shape)] = (~single).to(indices).expand_as(none)[none]
+        indices[1][none.view(out.shape)] = single.to(indices).expand_as(none)[none]
 
 
 def adaptive_max_pooling_grad_input(grad: Out, x: Tensor, grad_output: Tensor, indices: Tensor) -> None:
@@ -313,7 +319,7 @@ def adaptive_max_pooling_grad_input(grad: Out, x: Tensor, grad_output: Tensor, i
     top, left = (_adaptive_windows(*pair)[0].to(indices) for pair in ((height, rows), (width, columns)))
     row, column = indices.view(2, *gradients.shape) - 1
     flat = (row + top.unsqueeze(1)) * width + column + left
-    nowhere = (row == -1) & (column == -1)
+    nowhere = (row == -1) | (column == -1)
     flat, gradients = flat.masked_fill(nowhere, 0), gradients.masked_fill(nowhere, 0)
     if flat.is_cuda:
         gradients, flat = _inside(gradients, flat, height * width, 0)

@@ -1,5 +1,31 @@
 """Pooling: LuaJIT's results are PyTorch's."""
 
+import pytest
+
+from lua_compat.runtime.state import Runtime
 from tests.lua_compat.families.two_ways import made_for
 
 test_both_ways_agree, test_both_ways_agree_on_much_more = made_for(__file__)
+
+
+@pytest.mark.parametrize("way", ["any", "pytorch"])
+def test_a_window_without_a_maximum_has_torch7_s_place_and_no_gradient(way: str) -> None:
+    """Torch7 splits place -1 by the width of the window; it adds the gradient to whatever lies before."""
+    Runtime(notes=False, way=way).run_string(
+        """
+        require 'nn'
+        for _, T in ipairs{ 'torch.FloatTensor', 'torch.DoubleTensor' } do
+           local x = torch.range(1, 24):view(1, 4, 6):type(T)
+           x:narrow(2, 1, 2):narrow(3, 1, 3):fill(-1 / 0)
+           local function places(columns)
+              local module = nn.SpatialAdaptiveMaxPooling(columns, 2):type(T)
+              local y = module:forward(x)
+              local gradient = module:updateGradInput(x, torch.ones(y:size()):type(T))
+              assert(gradient:sum() == y:nElement() - columns / 2)
+              return module.indices:clone():view(2, -1)
+           end
+           assert(places(2):equal(torch.LongTensor{ { 1, 2, 2, 2 }, { 0, 3, 3, 3 } }))
+           assert(places(6):narrow(2, 1, 6):equal(torch.LongTensor{ { 0, 0, 0, 2, 2, 2 }, { 1, 1, 1, 1, 1, 1 } }))
+        end
+        """
+    )

@@ -147,18 +147,21 @@ end
 -- Resizes the gradient, contiguous, and fills it with zeros.
 local function begin(gradient, x) return gates.resized_as(gradient, x) and few.zero(gradient, count(gradient)) end
 
--- Adds the gradients at q to the positions of the maxima. Returns false for a position outside its plane: Python starts
--- again, and raises the error.
+-- Adds the gradients at q to the positions of the maxima: nowhere for a window without one, whose row or column is 0.
+-- Returns false for a position outside its plane: Python starts again, and raises the error.
 local ADD = [[
    return function(p, q, g, of_rows, of_columns)
       local starts, places, windows, width, w, first = g.starts, g.places, tobit(g.windows), g.width, 0,
          tobit(0)
       local pixels = tobit(g.pixels)
       for k = 0, g.planes * windows - 1 do
-         local at = places[starts[w] ] + (tonumber(of_rows[k]) - 1) * width + tonumber(of_columns[k]) - 1
-         if not (at >= 0 and at < pixels) then return no 'a place outside its plane' end
-         at = first + at
-         p[at] = get(p, at) + get(q, k)
+         local row, column = tonumber(of_rows[k]), tonumber(of_columns[k])
+         if row * column ~= 0 then
+            local at = places[starts[w] ] + (row - 1) * width + column - 1
+            if not (at >= 0 and at < pixels) then return no 'a place outside its plane' end
+            at = first + at
+            p[at] = get(p, at) + get(q, k)
+         end
          w = tobit(w + 1)
          local in_plane = arshift(tobit(w - windows), 31) -- -1 or 0: avoids a branch at the end of a plane
          w, first = band(w, in_plane), tobit(first + band(pixels, bnot(in_plane)))
