@@ -88,6 +88,16 @@ def run_command(program: str, command: Callable[[], int]) -> int:
     return code
 
 
+_end = os._exit  # while a command runs, os._exit says that a net called it
+
+
+def end_process(code: int) -> NoReturn:
+    """Ends this process at once, as our own code may: what was printed comes out, nothing is torn down."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    _end(code)
+
+
 def _ended_by(call: str) -> str:
     return f"the program was ended by {call} in the code of the net: a net must return"
 
@@ -95,16 +105,16 @@ def _ended_by(call: str) -> str:
 @contextmanager
 def _ends_told(program: str) -> Iterator[None]:
     """Has ``os._exit`` say that it was called: a net's own exit code would be taken for one of ours."""
-    end, own = os._exit, os.getpid()
+    own = os.getpid()
 
     def told(code: int) -> NoReturn:
         if os.getpid() != own:  # a fork of multiprocessing
-            end(code)
+            _end(code)
         print(f"{program}: {printable(_ended_by(f'os._exit({code!r})'))}", file=sys.stderr, flush=True)
-        end(EXIT_USAGE)
+        _end(EXIT_USAGE)
 
     os._exit = told  # type: ignore[assignment]
     try:
         yield
     finally:
-        os._exit = end
+        os._exit = _end

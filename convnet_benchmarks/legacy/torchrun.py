@@ -1,9 +1,10 @@
 """The processes of one run: one, or several that torchrun started side by side."""
 
 import os
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from convnet_benchmarks.errors import end_process
 
 if TYPE_CHECKING:
     import torch
@@ -66,9 +67,7 @@ class Processes:
         """
         if self.world_size > 1:
             self.barrier()
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(0)
+            end_process(0)
 
     def close(self) -> None:
         """Leaves the group."""

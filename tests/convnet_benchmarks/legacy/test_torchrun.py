@@ -51,6 +51,19 @@ def test_two_machines_are_one_run(tmp_path: Path) -> None:
     assert "2 processes (gloo)" in first.stderr
 
 
+def test_a_run_of_several_processes_ends_with_exit_code_0(tmp_path: Path) -> None:
+    script = tmp_path / "ending.py"
+    script.write_text(
+        "from convnet_benchmarks.errors import run_command\n"
+        "from convnet_benchmarks.legacy.torchrun import Processes\n"
+        "Processes.barrier = lambda self: None\n"
+        "run_command('benchmark.py', lambda: print('printed') or Processes(0, 2).end_together())\n"
+        "print('not reached')\n"
+    )
+    done = run_python(str(script))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "printed\n", "")
+
+
 def test_gradients_are_the_mean_over_the_processes(tmp_path: Path) -> None:
     script = tmp_path / "averaging.py"
     script.write_text(
