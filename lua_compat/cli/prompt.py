@@ -32,7 +32,7 @@ def history_file() -> Path:
 def run_prompt(runtime: "Runtime", interrupts: "Interrupts") -> int:
     """Reads and runs lines until Ctrl-D or ``exit``; returns the exit code. Needs prompt_toolkit.
 
-    Ctrl-C stops what a line does, which ``interrupts`` is told how to do.
+    Ctrl-C stops the running line; ``interrupts`` is told how.
     """
     from prompt_toolkit.output import ColorDepth
 
@@ -81,7 +81,7 @@ def _session(runtime: "Runtime") -> "PromptSession[str]":
 
 
 def _keys(runtime: "Runtime") -> "KeyBindings":
-    """Makes Enter run complete input, and begin a new line in what is incomplete."""
+    """Makes Enter run complete input, and start a new line in incomplete input."""
     from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
     keys = KeyBindings()

@@ -92,7 +92,7 @@ class Command:
         self.limits: dict[str, float] = {}
 
 
-# What stands for the original's scripts.
+# Our replacements for the original's scripts.
 _SCRIPTS_OF_OURS = {"benchmark.lua": "benchmark.py", "benchmark_criterion.lua": "benchmark_criterion.py"}
 
 

@@ -1,6 +1,6 @@
-"""The process that draws the figures of a script, which it hears of on a socket: its standard input.
+"""The process that draws a script's figures, which it receives on a socket, its standard input.
 
-It ends when the script's process has ended, in whatever way, and everything that was asked for is drawn. What
+It ends when the script's process has ended, in whatever way, and everything requested has been drawn. What
 cannot be drawn is reported on stderr.
 """
 

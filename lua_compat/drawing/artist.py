@@ -19,9 +19,10 @@ _DIED = "gnuplot: the process that draws figures has ended; the next figure star
 
 
 class Artist:
-    """Has the figures of a script, all its threads included, drawn by a process of its own.
+    """Has a separate process draw the figures of a script and all its threads.
 
-    That starts with the first figure, and outlives the script until all is drawn. Ctrl-C does not reach it.
+    The process starts with the first figure, and runs until all is drawn, even after the script's end. Ctrl-C
+    does not reach it.
     """
 
     def __init__(self) -> None:

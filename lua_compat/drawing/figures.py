@@ -23,7 +23,7 @@ _LINE_STYLES: dict[str, dict[str, Any]] = {
     "impulses": {"linestyle": "", "marker": "|"},
 }
 _SPLINE_POINTS = 300
-# A file made twice is the same, a text in it is text, and nothing shines through (PostScript cannot do that).
+# Files are reproducible, text stays text, and nothing is transparent (PostScript has no transparency).
 _SETTINGS: dict[str, Any] = {
     "svg.hashsalt": "gnuplot",
     "svg.fonttype": "none",
@@ -159,5 +159,5 @@ def _set(axes: Any, settings: dict[str, Any], solid: bool) -> None:
 
 
 def _plain(text: str) -> str:
-    """Returns a text in which nothing is matplotlib's mathematics."""
+    """Escapes matplotlib's mathematical notation in a text."""
     return text.replace("$", r"\$")

@@ -1,7 +1,8 @@
-"""Functions called in a process of their own: a library that a damaged file ends does not end the script.
+"""Calls functions in a separate process, so that a library that crashes on a damaged file does not crash the
+script.
 
 ``Library`` is the script's side, ``answer`` the process's. Values are numbers, booleans, None and Lua's
-strings, which hold bytes.
+strings, which contain bytes.
 """
 
 import contextlib
@@ -28,10 +29,10 @@ class Ended(Exception):
 
 
 class Library:
-    """The functions of a module, those that its FUNCTIONS has by name, called in another process.
+    """The functions in a module's FUNCTIONS, called in another process.
 
-    It starts with the first call, and with the first after it has ended. ``forks``: each call is made in a
-    fork of it, so that none meets memory that an earlier one has damaged.
+    The process starts with the first call, and again with the first one after it has ended. ``forks``: each
+    call runs in a fork of it, so that it does not meet memory damaged by an earlier call.
     """
 
     def __init__(self, module: str, forks: bool = False) -> None:

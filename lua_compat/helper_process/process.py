@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 _ROOT = str(Path(__file__).resolve().parents[2])
-# Our own modules, whatever lies in the working folder.
+# Our own modules, whatever is in the working folder.
 _START = "import sys; sys.path[0] = {root!r}; from {module} import {function}; {function}(*sys.argv[1:])"
-# A script's process is one that a broken pipe ends, but not for this.
+# A broken pipe may end the script's process, but not this one.
 QUIETLY = getattr(socket, "MSG_NOSIGNAL", 0)
 
 

@@ -1,4 +1,4 @@
-"""Layers that take what Torch7's do not: soft maxima along any dimension, views of tensors in any layout."""
+"""Layers that take what Torch7's do not: softmax along any dimension, views of tensors in any layout."""
 
 from typing import Any
 

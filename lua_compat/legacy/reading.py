@@ -76,7 +76,7 @@ def load_lua(
     Tables are lists where their keys are 1, 2, ..., else dicts; modules are those of legacy.nn.
     An object of another class is a ``TorchObject`` with ``unknown_classes``, else a T7ReaderException.
     ``long_size`` is 4, 8 or None: found from the file. CUDA's tensors are read into main memory. Raises
-    t7.T7FormatError for a file that is not right, ValueError for another ``long_size``.
+    t7.T7FormatError for a malformed file, ValueError for another ``long_size``.
     """
     if long_size not in (None, 4, 8):
         raise ValueError(f"long_size must be 4, 8 or None, not {long_size!r}")

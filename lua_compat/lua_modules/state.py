@@ -1,4 +1,4 @@
-"""A Lua state with nn in which modules live that Python uses."""
+"""A Lua state that holds nn modules used by Python."""
 
 import io
 import os

@@ -65,5 +65,5 @@ def for_lua(tensor: Tensor, handles: Handles) -> list[int]:
 
 
 def from_lua(tensor: Tensor) -> Tensor:
-    """Returns a copy of one of Lua's tensors: its own memory is used again."""
+    """Returns a copy of one of Lua's tensors, whose own memory will be reused."""
     return tensor.clone(memory_format=torch.contiguous_format)

@@ -1,4 +1,4 @@
-"""Telling Jupyter of the kernel: ``th --install-kernel``."""
+"""Registers the kernel with Jupyter: ``th --install-kernel``."""
 
 import json
 import sys
@@ -17,17 +17,17 @@ class CannotInstall(Exception):
 
 
 def install(options: Sequence[str], *, user: bool = False, prefix: str | None = None) -> str:
-    """Writes the description that Jupyter starts the kernel by, and returns its folder.
+    """Writes the kernel's description for Jupyter, and returns its folder.
 
-    It goes to where Jupyter looks for kernels of the user, or under ``prefix``. ``options``: those of th that
-    the kernel is to have. Raises CannotInstall.
+    It is written to where Jupyter looks for the user's kernels, or below ``prefix``. ``options``: options of
+    th for the kernel. Raises CannotInstall.
     """
     description = {
         "argv": [sys.executable, "-m", "lua_compat", *options, "--kernel", "{connection_file}"],
         "display_name": DISPLAY_NAME,
         "language": "lua",
         "interrupt_mode": "signal",
-        "env": {"PYDEVD_DISABLE_FILE_VALIDATION": "1"},  # a debugger of Python's that nobody asks for a note
+        "env": {"PYDEVD_DISABLE_FILE_VALIDATION": "1"},  # silences a note of Python's debugger
     }
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "kernel.json").write_text(json.dumps(description, indent=1) + "\n")

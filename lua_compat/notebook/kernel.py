@@ -55,7 +55,7 @@ class LuaKernel(Kernel):
         session.send(self.iopub_socket, "stream", content, parent=self._parent, ident=self._topic("stream"))
 
     def _show(self, message: str) -> None:
-        """Sends what a cell shows: its value, or what the package itorch is asked for."""
+        """Sends output of a cell to the page: its value, or output of the package itorch."""
         self._runtime.flush()
         self._streams.settle()
         shown = json.loads(from_lua(message).encode("utf-8", "replace"))
@@ -67,7 +67,7 @@ class LuaKernel(Kernel):
         self.send_response(self.iopub_socket, shown["kind"], content)
 
     def _ask(self) -> str | None:
-        """Returns a line that is typed into the page; None where the front end cannot ask for one."""
+        """Returns a line typed into the page; None if the front end cannot ask for one."""
         self._runtime.flush()
         self._streams.settle()
         try:
@@ -85,7 +85,7 @@ class LuaKernel(Kernel):
         **_: Any,
     ) -> dict[str, Any]:
         if not self.has_run_cells:
-            self._streams.settle()  # what was printed so far is no cell's
+            self._streams.settle()  # earlier output belongs to no cell
         self._parent, self.has_run_cells = self.get_parent("shell"), True
         self._allow_stdin = allow_stdin
         error = self._run(code, silent)
@@ -156,7 +156,7 @@ def run_kernel(runtime: "Runtime", interrupts: "Interrupts", connection_file: st
             kernel.print(stream, text)
 
     streams = Streams(print_text)
-    sys.stderr = streams.terminal  # what the kernel itself has to say is not the cells'
+    sys.stderr = streams.terminal  # the kernel's own messages are not output of cells
     app = IPKernelApp.instance(kernel_class=LuaKernel, capture_fd_output=False)
     app.initialize(["-f", connection_file])
     app.kernel.attach(runtime, interrupts, streams)

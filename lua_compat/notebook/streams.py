@@ -1,4 +1,4 @@
-"""Reading, as it is written, what a process, its C libraries and its children write to stdout and stderr."""
+"""Captures what a process, its C libraries and its children write to stdout and stderr, as it is written."""
 
 import codecs
 import os
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TextIO
 
 _MOST_BYTES = 1 << 16
-# What is written within this time comes as one text.
+# Output within this time is published as one text.
 _PAUSE_SECONDS = 0.02
 _LONGEST_WAIT_SECONDS = 10.0
 
@@ -18,12 +18,12 @@ _LONGEST_WAIT_SECONDS = 10.0
 class Streams:
     """Takes over descriptors 1 and 2. ``publish`` is called in a thread with "stdout" or "stderr" and a text.
 
-    The stderr that was there stays reachable as ``terminal``.
+    The original stderr remains available as ``terminal``.
     """
 
     def __init__(self, publish: Callable[[str, str], None]) -> None:
         self._publish = publish
-        self._mark = b"\0" + secrets.token_hex(16).encode() + b"\0"  # less than a pipe writes as a whole
+        self._mark = b"\0" + secrets.token_hex(16).encode() + b"\0"  # short enough to be written atomically
         self._hurry = threading.Event()
         self.terminal: TextIO = os.fdopen(os.dup(2), "w", buffering=1)
         sys.stdout.flush()

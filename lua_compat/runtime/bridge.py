@@ -5,9 +5,9 @@ a plain function of tensors and numbers; its annotations say which arguments arr
 
 - ``Tensor``: a handle; ``Tensor | None``: 0 stands for None; ``*tensors: Tensor``: any number of handles.
 - ``Out``: a handle of a tensor that the kernel may resize (``resize_``). If it did, Lua gets the new
-  shape and where the storage now lies.
+  shape and the storage's address.
 - ``Workspace``: not an argument for Lua: the Lua state's own is passed.
-- ``int``, ``float``, ``Scalar``, ``bool``, ``str``: Lua makes these of what a script gave
+- ``int``, ``float``, ``Scalar``, ``bool``, ``str``: Lua converts a script's arguments to these
   (lua/torch/core/kernels.lua).
 """
 
@@ -40,10 +40,10 @@ FAILED = "\0failed"  # in place of a kernel's result
 
 
 class Handles:
-    """The tensors that live in one Lua state, by handle. Handle 0 is None.
+    """The tensors of one Lua state, by handle. Handle 0 is None.
 
-    ``slabs``: the memory of tensors that Lua has given memory to. ``cuda``: where tensors of CUDA's types lie
-    ('cuda', or 'cpu' to run CUDA scripts there); None: no such types.
+    ``slabs``: memory that Lua allocates for tensors. ``cuda``: the device of CUDA tensors ('cuda', or 'cpu'
+    to run CUDA scripts there); None: there are no such types.
     """
 
     def __init__(self, slabs: Slabs, cuda: str | None = None) -> None:
@@ -151,7 +151,7 @@ def _wants_workspace(kernel: Callable[..., Any]) -> bool:
 
 
 def _parameters(kernel: Callable[..., Any]) -> list[inspect.Parameter]:
-    # methods belong to one Lua state: they are not kept
+    # Not cached: methods belong to one Lua state.
     return _kept_parameters(kernel) if isinstance(kernel, types.FunctionType) else _read_parameters(kernel)
 
 
@@ -159,7 +159,7 @@ def _read_parameters(kernel: Callable[..., Any]) -> list[inspect.Parameter]:
     return list(inspect.signature(kernel).parameters.values())
 
 
-# Every thread of a script has a Lua state, and wants them again.
+# Cached, because every thread of a script has a Lua state that needs them.
 _kept_parameters = functools.cache(_read_parameters)
 
 

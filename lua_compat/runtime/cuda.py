@@ -15,7 +15,7 @@ from typing import Any
 from convnet_benchmarks.nets.cudnn import MOST_TRIED
 from lua_compat.runtime.cuda_presence import built_for_gpus, why_no_cuda
 
-# PyTorch is imported where a GPU is asked: a script that the CPU stands in for may never need it.
+# PyTorch is imported where a GPU is used: with the CPU in its place, a script may never need it.
 
 NOT_FOUND = (
     "cutorch needs a CUDA GPU, and {why}. To check a CUDA script on the CPU, run it with: th --cpu-as-cuda"
@@ -51,7 +51,7 @@ class Cuda:
             import torch
 
             self._gpu = torch.cuda
-            # Torch7's convolutions were float32's; PyTorch's round to TF32 unless told.
+            # Torch7 convolved in float32; PyTorch rounds to TF32 by default.
             torch.backends.cudnn.allow_tf32 = False
         self._cells: dict[int, tuple[Any, int, int]] = {}
         # The current device as the script names it, and the name for each GPU that has been current.
@@ -121,7 +121,7 @@ class Cuda:
         return self._cells[code]
 
     def _move(self, to: int, source: int, count: int, kind: int) -> None:
-        """Copies bytes when what is under way on the current stream is done, as cutorch does."""
+        """Copies bytes once the current stream's work is done, as cutorch does."""
         if self._place is None:
             raise RuntimeError("no CUDA tensors in this Lua state")
         if not self._gpu:
@@ -149,7 +149,7 @@ class Cuda:
         return self._gpu.device_count() if self._gpu else 1
 
     def set_device(self, index: float) -> None:
-        """Chooses a device; the number of the stream stays, and stands for that of the new device."""
+        """Chooses a device. The stream's number is kept, and refers to the new device."""
         self._device, self._named = self._checked(index), int(index)
         self._names[self._device] = self._named
         if self._gpu:
@@ -219,7 +219,7 @@ class Cuda:
                 self._gpu.synchronize(number)
 
     def sleep(self, cycles: float) -> None:
-        """Keeps the current stream of a GPU busy for so many of its clock's cycles."""
+        """Keeps the current stream of a GPU busy for this many clock cycles."""
         if self._gpu:
             self._gpu._sleep(int(cycles))
 
@@ -233,7 +233,7 @@ class Cuda:
     # Streams
 
     def reserve_streams(self, number: float, nonblocking: bool = False) -> None:
-        """Makes at least so many streams on every device. PyTorch's never wait for the default stream."""
+        """Makes at least ``number`` streams on every device. PyTorch's never wait for the default stream."""
         self._stream_count = max(self._stream_count, int(number))
 
     def set_stream(self, number: float) -> None:
@@ -271,7 +271,7 @@ class Cuda:
             stream.synchronize()
 
     def event_record(self) -> int:
-        """Records an event on the current stream, after what is there now; returns its number."""
+        """Records an event on the current stream, after its work so far; returns its number."""
         number = next(self._event_numbers)
         self._events[number] = self._gpu.current_stream().record_event() if self._gpu else None
         return number

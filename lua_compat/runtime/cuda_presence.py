@@ -7,7 +7,7 @@ import sys
 
 from lua_compat.kernels.system import pytorch_folders
 
-# What the drivers of NVIDIA's and AMD's GPUs, Windows' subsystem for Linux and Tegra make.
+# Device files of the drivers of NVIDIA's and AMD's GPUs, the Windows Subsystem for Linux, and Tegra.
 _DEVICES = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg", "/dev/nvhost-ctrl", "/dev/nvmap")
 _NO_BUILD, _NO_GPU = "this build of PyTorch has no CUDA", "no CUDA GPU was found"
 _BUILT_FOR_GPUS = re.compile(r"^(cuda|hip)\b[^=\n]*= *['\"]", re.MULTILINE)

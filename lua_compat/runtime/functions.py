@@ -23,7 +23,7 @@ from lua_compat.whole_file import Saves
 
 Function = Callable[..., Any]
 
-# Beside the kernels that their modules name, the functions that an untrusted script may call.
+# Functions that an untrusted script may call, besides the kernels that their modules list.
 _SANDBOXED = frozenset(
     {
         "exit", "message", "new", "slab", "slab_storage", "release_slab", "first_seed", "empty", "storage_of",

@@ -1,16 +1,16 @@
-"""``th --same-order``: ``pairs`` goes through string keys in the same order in every run of a script.
+"""``th --same-order``: ``pairs`` visits string keys in the same order in every run of a script.
 
-LuaJIT orders the string keys of a table by numbers that begin at random: it draws them when a state is made,
-and goes on whenever compiled code wants memory near its own. In Torch7's LuaJIT they did not, and
-scripts depend on it (vocabularies, the initialisation of a table of modules). There is no switch for it, but
-the same order comes out where both beginnings are the same:
+LuaJIT's order of a table's string keys depends on random numbers. It draws them when a state is made, and
+more of them whenever compiled code needs memory near its own. In Torch7's LuaJIT the order was fixed, and
+scripts depend on it (vocabularies, the initialisation of a table of modules). There is no option for it, but
+the order is the same if two things are:
 
-- the first draw: LuaJIT asks the C library's ``syscall`` for it (on Linux), and its reference to that
+- the first draw: LuaJIT calls the C library's ``syscall`` for it (on Linux), and its reference to that
   function is replaced while a state is made;
-- the addresses: the process is started again without the system's address randomisation.
+- the addresses: the process is restarted without the system's address randomisation.
 
-LuaJIT also draws whenever it gives up compiling a loop, and what it compiles depends on the values: a state
-with the same order begins its random numbers with the same seed, too.
+LuaJIT also draws whenever it gives up compiling a loop, which depends on the values. So a state with the same
+order also starts its random numbers with the same seed.
 """
 
 import ctypes
@@ -119,10 +119,9 @@ def restart_with_fixed_addresses() -> None:
 
 @contextmanager
 def fixed_hash_seed(library: str) -> Iterator[None]:
-    """Sees to it that, while it lasts, a state made by the LuaJIT in ``library`` (a path) begins as all
-    others made so.
+    """Makes all states that the LuaJIT in ``library`` (a path) creates within this context start alike.
 
-    Raises CannotFixOrder where its reference to ``syscall`` cannot be replaced.
+    Raises CannotFixOrder if its reference to ``syscall`` cannot be replaced.
     """
     slot = _slot(Path(library).resolve())
     if slot is None:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from convnet_benchmarks.nets.ctrl_c import INTERRUPTED, AfterLoading
 
-# How long a Ctrl-C may take to reach Python before something is done about it from outside of Lua.
+# How long a Ctrl-C may take to reach Python before Lua is stopped from outside.
 _GRACE_SECONDS = 0.5
 _HOOK_AT_COUNT = 1 << 3  # LUA_MASKCOUNT
 
@@ -42,9 +42,8 @@ class LoopStopper:
 
 
 class Interrupts:
-    """The effect of Ctrl-C on Lua. ``stopper``: what stops code that does not come back to Python; None: the
-    process is ended instead. ``ends_process``: so it is where the stopper has stopped nothing, on the second
-    Ctrl-C.
+    """The effect of Ctrl-C on Lua. ``stopper``: stops code that does not return to Python; None: the process
+    is ended instead. ``ends_process``: it is also ended on the second Ctrl-C if the stopper had no effect.
     """
 
     def __init__(self) -> None:
@@ -68,7 +67,7 @@ class Interrupts:
         os.close(self._writer)
 
     def _arrived(self, _number: int, frame: types.FrameType | None) -> None:
-        """Raises KeyboardInterrupt: Python's handler, called once Lua has come back to Python."""
+        """Raises KeyboardInterrupt. This is Python's handler, called once Lua has returned to Python."""
         if self._after_loading.puts_off(frame):
             self._handled.set()
             return

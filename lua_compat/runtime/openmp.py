@@ -10,10 +10,10 @@ _SPINS = 5000
 
 def wait_briefly(environment: MutableMapping[str, str]) -> None:
     """Makes PyTorch's threads spin only briefly while they wait for each other, and then sleep, unless the
-    user has said how they wait.
+    user has chosen how they wait.
 
-    By default they spin for milliseconds. Where other programs run, a spinning thread keeps the core that the
-    one it waits for needs. OpenMP reads the variable when it is loaded.
+    By default they spin for milliseconds. If other programs run, a spinning thread occupies the core that the
+    thread it waits for needs. OpenMP reads the variable when it is loaded.
     """
     if not any(name in environment for name in _SET_BY_USERS):
         environment["GOMP_SPINCOUNT"] = str(_SPINS)

@@ -23,11 +23,11 @@ def is_loaded() -> bool:
 
 
 class PyTorch:
-    """As a context: a call of Lua. PyTorch is in inference mode until its end, from its beginning or from
-    when PyTorch is loaded.
+    """As a context manager it encloses a call of Lua: PyTorch, once loaded, is in inference mode until its
+    end.
 
-    ``cpu_as_cuda``: CUDA's types exist, on the CPU; otherwise ``with_cuda`` says whether they exist
-    where PyTorch has CUDA. ``in_thread``: the number of threads is that of the calling thread alone.
+    ``cpu_as_cuda``: CUDA's types exist, on the CPU; otherwise ``with_cuda`` says whether they exist if
+    PyTorch has CUDA. ``in_thread``: the number of threads applies only to the calling thread.
     ``own_process``: the process is the script's.
     """
 
@@ -53,9 +53,9 @@ class PyTorch:
 
     @contextmanager
     def loading(self) -> Iterator[None]:
-        """Goes around what may load PyTorch: that is done without Python's collector, which would look at its
-        objects again and again (a fifth of the time). Nor does the collector later, in the script's own
-        process, as they stay; a program around the script may have others."""
+        """Encloses code that may load PyTorch. Python's garbage collector is off meanwhile, because it would
+        examine PyTorch's objects again and again (a fifth of the time). In the script's own process it never
+        examines them, because they stay; a program around the script may have objects of its own."""
         if is_loaded() or not gc.isenabled():
             yield
             return
@@ -84,7 +84,7 @@ class PyTorch:
         return self.place == "cpu"
 
     def meet(self) -> None:
-        """Has PyTorch compute as this state wants, if it has been loaded."""
+        """Applies this state's settings to PyTorch, if it has been loaded."""
         if not is_loaded():
             return
         self._begin_inference_mode()

@@ -5,8 +5,8 @@ import ctypes
 import mmap
 from operator import itemgetter
 
-# What the system gives again it clears first, page by page: as much of what was given back is kept as a full
-# collection of a script's garbage finds (lua_compat/lua/torch/core/collection.lua).
+# The system clears memory, page by page, before it hands it out. So this much released memory is kept: as
+# much as a full collection of a script's garbage finds (lua_compat/lua/torch/core/collection.lua).
 MOST_SPARE = 128 << 20
 
 
@@ -21,7 +21,7 @@ class Slabs:
         self._most_spare = MOST_SPARE
 
     def keep_no_spares(self) -> None:
-        """Has what is given back return to the system from now on: only small pieces are still requested."""
+        """Returns released memory to the system from now on: only small pieces are still requested."""
         self._most_spare = 0
         self._forget(self._spare_bytes)
 

@@ -39,19 +39,17 @@ class Runtime:
     """One Lua state. ``program`` and ``args`` are what Lua sees as ``arg[0]`` and ``arg[1...]``; ``arg[-1]``
     is a command that runs th.
 
-    ``cpu_as_cuda``: CUDA's packages and types exist, on the CPU, as stderr says if there are
-    ``notes``; otherwise where PyTorch has CUDA. ``gpus``: the machine's GPU for a device that the script
-    names, as in ``runtime/cuda.py``.
-    ``same_order``: string keys are ordered, and random numbers begin, as in every other such state
-    (runtime/hash_seed.py).
-    ``sandboxed``: of Python's functions only those can be called that are named as harmless.
-    ``lock_down`` takes the rest away from scripts.
-    ``crew``: what the threads of a script share; whoever gives one calls its ``leave`` when the script has
-    ended. ``in_thread``: this is the state of one of those threads. ``trusted``: the files whose functions
-    the script may load, by default those of ``program``.
-    ``way``: what computes operations that have several ways: ``pytorch``, or ``luajit``, which is an error
-    where LuaJIT and BLAS refuse. With ``any`` all may, and as with the others ``report_of_ways`` says which
-    did and why. Threads of the script are not watched.
+    ``cpu_as_cuda``: CUDA's packages and types exist, on the CPU, and with ``notes`` stderr says so; otherwise
+    they exist if PyTorch has CUDA. ``gpus``: the machine's GPU for a device that the script names, as in
+    ``runtime/cuda.py``. ``same_order``: string keys have the same order, and random numbers the same start,
+    as in every other such state (runtime/hash_seed.py). ``sandboxed``: only those of Python's functions can
+    be called that are named as harmless. ``lock_down`` removes the rest for scripts. ``crew``: what the
+    threads of a script share; whoever passes one calls its ``leave`` when the script has ended.
+    ``in_thread``: this is the state of one of those threads. ``trusted``: the files whose functions the
+    script may load, by default those of ``program``. ``way``: the only way allowed for operations that have
+    several: ``pytorch``, or ``luajit``, which raises an error where LuaJIT and BLAS refuse. ``any`` allows
+    all of them. With each of the three, ``report_of_ways`` says which way was taken and why. Threads of the
+    script are not watched.
     """
 
     def __init__(
@@ -81,7 +79,7 @@ class Runtime:
             )
         crew = crew or Crew()
         trusted = trusted or TrustedFiles(program)
-        # of what makes one more state nothing may lead to this one: that would keep it
+        # The maker of further states must not refer to this one, which would keep it alive.
         new_state = partial(
             Runtime,
             program,

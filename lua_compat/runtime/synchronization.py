@@ -1,6 +1,6 @@
-"""Where the threads of one script meet: mutexes, condition variables, bounded queues.
+"""Synchronisation of the threads of one script: mutexes, condition variables, bounded queues.
 
-Whoever waits at one of them wakes when the script ends, and gets an exception instead of what was waited for.
+A thread that waits at one of them wakes when the script ends, and gets an exception.
 """
 
 import threading
@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-# A thread that waits looks this often whether Python itself is ending: nobody may be left to wake it then.
+# How often a waiting thread checks whether Python itself is exiting, when nobody may be left to wake it.
 _LOOK_SECONDS = 1.0
 
 
@@ -18,7 +18,7 @@ class Stopped(BaseException):
 
 
 class Ending:
-    """Whether the script has ended, and everything that has to be told."""
+    """Whether the script has ended, and everyone to notify."""
 
     def __init__(self) -> None:
         self._reason: BaseException | None = None
@@ -139,7 +139,7 @@ class Queue(MeetingPoint):
             return item
 
     def close(self) -> None:
-        """Drops what is there, and what comes; nobody waits any longer."""
+        """Drops all items, present and future, and wakes everyone who waits."""
         with self._changed:
             self._closed = True
             self._items.clear()

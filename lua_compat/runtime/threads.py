@@ -1,7 +1,7 @@
-"""The Lua states of one script, when its package ``threads`` makes more than one.
+"""The Lua states of one script, if its package ``threads`` makes more than one.
 
-Each has a thread and a ``Runtime`` of its own. They share nothing of Lua; what they share is here, by number:
-where they meet (synchronization.py) and the memory of tensors on its way from one to another.
+Each has its own thread and ``Runtime``. They share nothing in Lua. What they do share is here, by number:
+synchronisation objects (synchronization.py), and the memory of tensors that are being sent.
 """
 
 import ctypes
@@ -28,7 +28,7 @@ FIRST_NUMBER = 1 << 40
 # How long what was printed may take to reach a file or pipe before the process is ended nevertheless.
 _FLUSH_SECONDS = 1.0
 
-# Of C, for a thread: lua/th/c_stack.lua counts on it, and not every system gives that much.
+# The C stack of a thread: lua/th/c_stack.lua relies on it, and some systems' default is smaller.
 _STACK_BYTES = 8 << 20
 
 Point = TypeVar("Point", bound=MeetingPoint)
@@ -62,7 +62,7 @@ class Crew:
         self._numbers = count(FIRST_NUMBER)
         self._lock = threading.Lock()
         self._points: dict[int, MeetingPoint] = {}
-        self._users: dict[int, int] = {}  # of a point: it goes with the last one
+        self._users: dict[int, int] = {}  # by point, which is dropped with its last user
         self._lent: dict[int, Tensor] = {}
         self._threads: dict[int, threading.Thread] = {}
         self.artist = Artist()
@@ -178,7 +178,7 @@ class Crew:
         """Runs Lua source in a thread of its own; returns the thread's number. The thread computes on as many
         cores as PyTorch does in the calling one, or, where it is not loaded, on ``cores`` (None: on all).
 
-        Python waits for such threads before it takes itself apart: none may still be in Lua or PyTorch then.
+        Python waits for these threads before it shuts down: none may still be in Lua or PyTorch then.
         """
         if is_loaded():
             import torch
@@ -231,7 +231,7 @@ class Crew:
 def pinned(tensor: "Tensor") -> "Tensor":
     """Returns the whole storage of ``tensor``, which from now on never moves: other threads have its address.
 
-    NumPy's view of a tensor makes PyTorch refuse to resize the storage for good; it is wanted for that only.
+    After NumPy has viewed a tensor, PyTorch refuses to resize its storage; the view serves only this purpose.
     """
     import torch
 

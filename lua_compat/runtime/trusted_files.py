@@ -7,10 +7,11 @@ from lua_compat.kernels.strings import from_lua, to_lua
 
 
 class TrustedFiles:
-    """The files of one script: those in its folder or the one it is started in, and those that it writes.
+    """The files of one script: those in its folder or the one in which it is started, and those that it
+    writes.
 
-    Below these folders, too, except below the root and the user's home, where everything lies. ``all_files``:
-    every file is trusted, as in Torch7.
+    Their subfolders count, too, except those of the root and of the user's home, which contain everything.
+    ``all_files``: every file is trusted, as in Torch7.
     """
 
     def __init__(self, script: str, all_files: bool = False) -> None:

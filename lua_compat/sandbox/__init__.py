@@ -28,8 +28,8 @@ __all__ = ["STOPPED", "LayersMissing", "Limits", "Outcome", "run"]
 _START_SECONDS = 120.0
 _CHUNK = 1 << 16
 
-# What the process gets of our environment: where Python and PyTorch lie and how many threads they use. Tokens
-# and passwords are not for untrusted code.
+# The environment variables that the process gets: the locations of Python and PyTorch, and their numbers of
+# threads. Tokens and passwords are not for untrusted code.
 _ENVIRONMENT = {
     "HOME", "LANG", "LANGUAGE", "LD_LIBRARY_PATH", "PATH", "SYSTEMROOT", "TMPDIR", "TZ", "VIRTUAL_ENV",
     "XDG_CACHE_HOME",

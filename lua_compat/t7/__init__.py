@@ -17,7 +17,7 @@
     value, found = t7.load_with_format("model.t7")         # found: encoding, byte_order, long_size
     t7.save("copy.t7", value, format=found)                # the same bytes as model.t7
 
-Functions are opaque ``LuaFunction`` objects, never run. A file that is not right raises ``T7FormatError``
+Functions are opaque ``LuaFunction`` objects, never run. A malformed file raises ``T7FormatError``
 with ``offset`` and ``path``. ``Reader`` and ``Writer`` handle several objects in one stream.
 """
 
