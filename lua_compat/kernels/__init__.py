@@ -1,11 +1,11 @@
 """Torch7's operations as functions of PyTorch tensors, the kernels: usable and tested from Python alone.
 
-Every module in this package with ``__all__``, a list of names, holds kernels. Beside it, ``SANDBOXED`` names
-those that an untrusted script may call: a kernel that is not in it is refused there. It is ``__all__`` where
-no kernel reaches files, other processes or the machine around the script.
+Every module in this package with ``__all__``, a list of names, holds kernels. Its ``SANDBOXED`` lists those
+that an untrusted script may call; the others are refused there. It is ``__all__`` if no kernel of the module
+reaches files, other processes or the rest of the machine.
 
-Conventions: results first, written in place (the caller has given them their size, unless they are annotated
-``Out``); dimensions and indices count from 1, as in Torch7; scalars have been cast to the element type.
+Conventions: results first, written in place (the caller has resized them, unless they are annotated ``Out``);
+dimensions and indices count from 1, as in Torch7; scalars have been cast to the element type.
 """
 
 import os
@@ -56,7 +56,8 @@ def find_kernel(name: str) -> Callable[..., Any]:
 
 
 def is_harmless(name: str) -> bool:
-    """Returns whether an untrusted script may call a kernel, because it reaches nothing around the script."""
+    """Returns whether an untrusted script may call a kernel, because it reaches nothing outside the
+    script."""
     return name in getattr(import_module(kernel_modules()[name]), "SANDBOXED", ())
 
 

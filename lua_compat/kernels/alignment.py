@@ -1,7 +1,8 @@
-"""Matrix products whose bits do not depend on where their factors lie in memory.
+"""Matrix products whose bits do not depend on the addresses of their factors.
 
-The BLAS behind PyTorch adds up in another order at some addresses (system.py tells which): those of a layer's
-weight after getParameters are often such, and of rows of a matrix. Such a factor or result is copied first.
+At some addresses, the BLAS behind PyTorch adds up in another order (system.py tells which). After
+getParameters a layer's weight often has such an address, and so have rows of a matrix. Such a factor or
+result is copied first.
 """
 
 import torch
@@ -10,9 +11,10 @@ from torch import Tensor
 from lua_compat.kernels import openblas
 from lua_compat.kernels.system import blas_alignments
 
-# A larger factor of a product of many rows stays where it is: a copy costs more than the last bit is worth.
+# A larger factor of a product of many rows is not copied: the copy would cost more than the last bit is
+# worth.
 _COPIED_BYTES = 4 << 20
-# What of a matrix times a vector is copied at a time, so that the copy stays in the cache.
+# For a matrix times a vector, this much is copied at a time, so that the copy stays in the cache.
 _PIECE_BYTES = 256 << 10
 # Each row of such a product is computed independently of the others; 16 keep the result aligned.
 _ROWS = 16
@@ -28,14 +30,14 @@ def _is_good_result(t: Tensor) -> bool:
 
 
 def _room_like(t: Tensor) -> Tensor:
-    """Aligned memory for a tensor of the same sizes and, where it has no stride 0, strides."""
+    """Returns an aligned tensor of the same sizes and, unless one is 0, strides."""
     if any(stride == 0 and size > 1 for size, stride in zip(t.shape, t.stride(), strict=True)):
         return torch.empty(t.shape, dtype=t.dtype)
     return torch.empty_strided(t.shape, t.stride(), dtype=t.dtype)
 
 
 def aligned(t: Tensor) -> Tensor:
-    """Returns t as a factor, or a copy of it where it lies at an address that gives other bits."""
+    """Returns t as a factor, or a copy of it if its address would give other bits."""
     if _is_good_factor(t) or t.nbytes > _COPIED_BYTES:
         return t
     return _room_like(t).copy_(t)

@@ -11,7 +11,7 @@ from lua_compat.kernels.lua_memory import array_at
 def array_of(t: Tensor) -> np.ndarray:
     """Returns a numpy view of a tensor on the CPU; it keeps the tensor alive.
 
-    ``Tensor.numpy()`` would not do: it makes the storage one that can never be resized again.
+    ``Tensor.numpy()`` would make it impossible to resize the storage ever again.
     """
     assert t.device.type == "cpu"
     if t.is_contiguous():

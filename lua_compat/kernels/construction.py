@@ -1,4 +1,4 @@
-"""Tensors with known contents, and tensors put together from others."""
+"""Tensors with known contents, and tensors assembled from others."""
 
 import torch
 from torch import Tensor
@@ -22,12 +22,12 @@ def _even_sequence(out: Tensor, first: float, last: float) -> Tensor:
 
 
 def even_sequence(out: Tensor, first: float, last: float) -> None:
-    """Fills out with numbers from first to last, as far apart each."""
+    """Fills out with evenly spaced numbers from first to last."""
     out.copy_(_even_sequence(out, first, last))
 
 
 def powers_of_ten(out: Tensor, first: float, last: float) -> None:
-    """Fills out with the powers of ten whose exponents go evenly from first to last."""
+    """Fills out with the powers of ten whose exponents are evenly spaced from first to last."""
     out.copy_(torch.pow(10.0, _even_sequence(out, first, last)))
 
 
@@ -45,7 +45,7 @@ def diag(out: Tensor, t: Tensor, k: int) -> None:
 
 
 def cross(out: Tensor, a: Tensor, b: Tensor, dimension: int) -> None:
-    """Computes the cross product from products that are each rounded: of a vector with itself zero."""
+    """Computes the cross product from individually rounded products: that of a vector with itself is zero."""
     a, b = a.movedim(dimension - 1, 0), b.movedim(dimension - 1, 0)
     ahead, behind = [1, 2, 0], [2, 0, 1]
     found = (a[ahead] * b[behind]).sub_(a[behind] * b[ahead])

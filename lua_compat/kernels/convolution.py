@@ -18,7 +18,7 @@ def correlate(out: Out, x: Tensor, kernel: Tensor, dims: int, full: bool, flippe
     """Correlates in ``dims`` dimensions; ``flipped``: convolves; ``full``: wherever the two overlap.
 
     x, kernel: one plane each; p planes each, paired; or p planes and o x p kernels, summed over p. Pairs are
-    computed one by one: of equal planes the results are equal, to the last bit.
+    computed one by one, so that equal planes give results that are equal to the last bit.
     """
     dims = int(dims)
     spatial = tuple(range(-dims, 0))
@@ -35,7 +35,7 @@ def correlate(out: Out, x: Tensor, kernel: Tensor, dims: int, full: bool, flippe
             convolve = partial(_in_64_bits, dims)
     work, weight = aligned(work), aligned(weight)
     if full and not bool(weight.isfinite().all()):
-        # A border of zeros would be multiplied by what is infinite: only what lies on x counts.
+        # A border of zeros would meet infinite elements (0 * inf = NaN): only the overlap with x is computed.
         convolve = partial(_where_they_overlap, dims)
     if x.dim() == dims:
         result = convolve(work[None, None], weight[None, None], padding=padding)[0, 0]
@@ -47,18 +47,18 @@ def correlate(out: Out, x: Tensor, kernel: Tensor, dims: int, full: bool, flippe
         result = convolve(work[None], weight, padding=padding)[0]
     out.resize_(result.shape)
     if not x.dtype.is_floating_point and result.dtype.is_floating_point:
-        result = torch.round(result).long()  # of which narrower types keep the last bits
+        result = torch.round(result).long()  # narrower types keep the low bits
     out.copy_(result)
 
 
 def _has_exact_sums(x: Tensor, kernel: Tensor) -> bool:
-    """Says whether doubles hold the sums of products of whole numbers, with some bits to spare."""
+    """Returns whether doubles represent the sums of products of integers exactly, with some bits to spare."""
     largest = [int(t.abs().max()) if t.min() != torch.iinfo(t.dtype).min else 2**63 for t in (x, kernel)]
     return largest[0] * largest[1] * kernel.numel() < 2**48
 
 
 def _in_64_bits(dims: int, x: Tensor, weight: Tensor, padding: tuple[int, ...]) -> Tensor:
-    """Correlates whole numbers; sums keep the last 64 bits, as Torch7's do."""
+    """Correlates integers; sums keep the low 64 bits, as Torch7's do."""
     windows = F.pad(x[0], [n for size in reversed(padding) for n in (size, size)])
     for dim in range(1, dims + 1):
         windows = windows.unfold(dim, weight.shape[dim + 1], 1)
@@ -69,7 +69,7 @@ def _in_64_bits(dims: int, x: Tensor, weight: Tensor, padding: tuple[int, ...]) 
 
 
 def _where_they_overlap(dims: int, x: Tensor, weight: Tensor, padding: tuple[int, ...]) -> Tensor:
-    """Correlates with a border of ``padding`` around x, adding up, for each element of x, what it gives."""
+    """Correlates x, padded by ``padding``, by adding up the contributions of each of its elements."""
     spread = torch.ops.aten.slow_conv_transpose2d if dims == 2 else torch.ops.aten.slow_conv_transpose3d
     turned = weight.flip(tuple(range(-dims, 0))).transpose(0, 1).contiguous()
     return spread(x, turned, [n + 1 for n in padding])

@@ -1,4 +1,4 @@
-"""Where tensors lie."""
+"""The device of a tensor."""
 
 from torch import Tensor
 

@@ -1,4 +1,4 @@
-"""Checks indices before PyTorch uses them: some of its backward functions write wherever theirs say."""
+"""Checks indices before PyTorch uses them: some of its backward functions write out of bounds otherwise."""
 
 import torch
 from torch import Tensor
@@ -7,10 +7,10 @@ from lua_compat.kernels.results import read
 
 
 def check_indices(indices: Tensor, count: int, what: str, first: int = 1, none: int | None = None) -> bool:
-    """Raises ValueError unless every index is a whole number from ``first`` on, one of ``count``, or
-    ``none``, which comes right before them; returns whether there is such a one.
+    """Raises ValueError unless every index is an integer among the ``count`` from ``first`` on, or is
+    ``none`` (``first`` - 1, for "no index"); returns whether any is ``none``.
 
-    indices: of any shape, of a type of whole numbers; ``what`` names them in the message.
+    indices: of any shape, of an integer type; ``what`` names them in the message.
     """
     if indices.dtype.is_floating_point or indices.dtype.is_complex or indices.dtype == torch.bool:
         raise ValueError(f"{what}: whole numbers expected, got a tensor of {str(indices.dtype)[6:]}")

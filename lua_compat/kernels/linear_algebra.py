@@ -1,6 +1,6 @@
 """Products of vectors and matrices, and LAPACK's functions as Torch7 names them.
 
-LAPACK's results may have any size, so they are ``Out``. ``uplo`` 'U' or 'L' says which triangle counts.
+LAPACK's results may have any size, so they are ``Out``. ``uplo`` 'U' or 'L' selects the triangle.
 """
 
 import torch
@@ -18,7 +18,7 @@ SANDBOXED = __all__
 
 
 def _write(out: Tensor, result: Tensor) -> None:
-    """Matrices are left column by column in memory, as LAPACK does."""
+    """Writes a result; matrices get LAPACK's layout, column by column."""
     if result.dim() == 2 and (out.shape != result.shape or out.is_contiguous()):
         out.resize_(result.shape[::-1])
         out.t_()
@@ -42,18 +42,18 @@ def mm(out: Tensor, a: Tensor, b: Tensor) -> None:
 
 
 def _rows(t: Tensor) -> Tensor:
-    """Returns a batch of single columns as one of single rows."""
+    """Returns a batch of single columns as a batch of single rows."""
     return t[:, :, 0].unsqueeze(1)
 
 
 def _plain(t: Tensor) -> Tensor:
-    """Gives matrices of one row the strides of contiguous ones: PyTorch takes others for transposed."""
+    """Gives matrices of one row the strides of contiguous ones: PyTorch would treat others as transposed."""
     return t[:, 0].unsqueeze(1) if t.shape[1] == 1 else t
 
 
 def _factors(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, bool]:
-    """Returns the factors of each product of matrices, and whether they make its transpose: PyTorch takes a
-    row and a matrix for a vector and a matrix, whose routine is faster, and has none for a column."""
+    """Returns the factors of each product of matrices, and whether they give its transpose. PyTorch computes
+    a row times a matrix by a vector's routine, which is faster; it has none for a column."""
     if b.shape[2] == 1:
         return _rows(b).contiguous(), a.mT, True
     return _plain(a), _plain(b), False
@@ -73,7 +73,7 @@ def _scale(value: float, t: Tensor) -> float:
 
 
 def addmv(out: Tensor, beta: float, t: Tensor, alpha: float, a: Tensor, b: Tensor) -> None:
-    """Computes out = beta * t + alpha * a @ b; so do the following."""
+    """Computes out = beta * t + alpha * a @ b; the following functions are alike."""
     multiply(out, a, b, _scale(beta, t), t, _scale(alpha, t))
 
 
@@ -129,7 +129,7 @@ def gels(solution: Out, factors: Out, b: Tensor, a: Tensor) -> None:
 
 
 def _first_zero(a: Tensor) -> int:
-    """Says where on the diagonal the first zero is, from 1; 0: nowhere."""
+    """Returns the position of the first zero on the diagonal, from 1; 0: there is none."""
     zeros = (a.diagonal() == 0).nonzero()
     return int(zeros[0]) + 1 if len(zeros) else 0
 
@@ -259,7 +259,7 @@ def geqrf(packed: Out, tau: Out, a: Tensor) -> None:
 
 
 def squared_distances(out: Tensor, a: Tensor, b: Tensor, gain: float) -> None:
-    """Computes out[i, j] = gain * the sum of (a[i] - b[j])^2; whole numbers wrap around, as in C."""
+    """Computes out[i, j] = gain * the sum of (a[i] - b[j])^2; integers wrap around, as in C."""
     columns = b.flatten(1) if b.dim() > 1 else b.unsqueeze(1)
     for distances, row in zip(out, a, strict=True):
         torch.sum((columns - row.flatten()).square_(), 1, dtype=out.dtype, out=distances)
@@ -267,7 +267,8 @@ def squared_distances(out: Tensor, a: Tensor, b: Tensor, gain: float) -> None:
 
 
 def orgqr(out: Out, packed: Tensor, tau: Tensor) -> None:
-    """Writes the q of a packed QR to the first columns, one per reflector; the others stay as they are."""
+    """Writes the q of a packed QR to the first columns, one per reflector, and leaves the others
+    unchanged."""
     reflectors = len(tau)
     q = torch.orgqr(packed[:, :reflectors], tau)
     _write(out, q if reflectors == packed.shape[1] else torch.cat([q, packed[:, reflectors:]], 1))

@@ -1,4 +1,4 @@
-"""Memory that a Lua state owns, as numpy arrays: for kernels that need no PyTorch."""
+"""Memory that a Lua state owns, as numpy arrays: for kernels that do not need PyTorch."""
 
 import ctypes
 import math
@@ -10,7 +10,7 @@ from lua_compat.t7.elements import TENSOR_DTYPES
 
 
 def array_at(address: float, type_name: str, shape: Sequence[float], owner: object = None) -> np.ndarray:
-    """Returns the elements of a contiguous tensor, ``type_name`` 'Byte', 'Double' and so on, where they lie.
+    """Returns the elements of a contiguous tensor, ``type_name`` 'Byte', 'Double' and so on, without copying.
 
     The array keeps the ``owner`` of the memory alive; without one the caller keeps the tensor.
     """

@@ -1,10 +1,9 @@
 """Products of matrices by the BLAS inside numpy, on processors where it is faster than PyTorch's.
 
-PyTorch's library holds Intel's BLAS, which computes on AMD's processors with half of their width; numpy's
-OpenBLAS takes half to three quarters of its time there for doubles, and for a matrix times a vector. For
-matrices of floats it is the faster one unless the second factor is transposed. It is given one thread here:
-larger products are PyTorch's where that may use several. LuaJIT calls the same routines
-(lua/torch/luajit/blas.lua), for the same bits.
+PyTorch contains Intel's BLAS, which uses half the vector width on AMD's processors. numpy's OpenBLAS takes
+half to three quarters of its time there for doubles, and for a matrix times a vector. For matrices of floats
+it is faster unless the second factor is transposed. It gets one thread here: larger products go to PyTorch if
+that may use several. LuaJIT calls the same routines (lua/torch/luajit/blas.lua), for the same bits.
 """
 
 import ctypes
@@ -24,28 +23,28 @@ if TYPE_CHECKING:
 __all__ = ["computes_alone", "product_library"]
 SANDBOXED = __all__
 
-# Multiplications of a product that one thread computes, however many there are: a fifth of a millisecond.
-# LuaJIT has the same bound.
+# A product of up to this many multiplications is computed by one thread (a fifth of a millisecond), however
+# many there are. LuaJIT has the same bound.
 MOST_ALONE = 1 << 22
 
-# The types in the names of its routines, by the bytes of a number.
+# The letter of a type in the routines' names, by the bytes of a number.
 _LETTERS = {4: "s", 8: "d"}
 
-# What the names of its routines begin with; they end with 64_: whole numbers have 64 bits.
+# Prefixes of its routines' names. They end with 64_, because integers have 64 bits.
 _PREFIXES = ("scipy_", "")
 
 _NUMBER_OF_THREADS = "OPENBLAS_NUM_THREADS"
 
 
 def product_library() -> tuple[str, str]:
-    """Returns the path of numpy's BLAS and what the names of its routines begin with, empty strings where
-    PyTorch's is as fast, or numpy has another. It is loaded, and computes with one thread from then on."""
+    """Returns the path of numpy's BLAS and the prefix of its routines' names; empty strings where PyTorch's
+    is as fast, or numpy has another. From then on it is loaded, and computes with one thread."""
     loaded = _load()
     return (to_lua(loaded[0]), loaded[1]) if loaded else ("", "")
 
 
 def computes_alone() -> bool:
-    """Returns whether PyTorch computes, or would if it were loaded, with one thread."""
+    """Returns whether PyTorch computes with one thread, or would if it were loaded."""
     count = getattr(sys.modules.get("torch"), "get_num_threads", None)
     if count is not None:
         return bool(count() == 1)
@@ -56,9 +55,9 @@ def computes_alone() -> bool:
 def multiply(
     out: "Tensor", a: "Tensor", b: "Tensor", beta: float, alpha: float, t: "Tensor | None" = None
 ) -> bool:
-    """Computes ``out = beta * t + alpha * a @ b`` of matrices in main memory and returns True; False, with
-    nothing done, where that is for PyTorch: other types and layouts, large products on several threads.
-    ``t``: ``out``, if it is not given."""
+    """Computes ``out = beta * t + alpha * a @ b`` of matrices in main memory and returns True. Returns False,
+    with nothing done, for what PyTorch computes: other types and layouts, large products on several threads.
+    ``t``: ``out`` by default."""
     (rows, inner), columns = a.shape, b.shape[1]
     gemm = _routine_for("gemm", rows * inner * columns, out, a, b)
     of_a = _seen(rows, a.stride(0), inner, a.stride(1))
@@ -70,7 +69,7 @@ def multiply(
     result = _begun(out, beta, t)
     if result.stride(1) != 1 or result.stride(0) < columns:
         return False
-    # row by row is column by column of the transposed product
+    # a row-major product is the transposed product in column-major order
     m, n, k, b_step, a_step, step = _sizes(columns, rows, inner, of_b[1], of_a[1], result.stride(0))
     factor, of_t = _numbers(out, alpha, beta)
     p, q, r = _places(a, b, result)
@@ -102,7 +101,7 @@ def multiply_vector(
 
 
 def _routine_for(name: str, work: int, out: "Tensor", *factors: "Tensor") -> Any:
-    """Returns the routine for so many multiplications of ``out``'s type; None: they are PyTorch's."""
+    """Returns the routine for ``work`` multiplications of ``out``'s type; None: PyTorch computes them."""
     letter = _LETTERS.get(out.dtype.itemsize) if out.is_floating_point() else None
     if letter is None or any(t.dtype != out.dtype for t in factors):
         return None
@@ -112,7 +111,7 @@ def _routine_for(name: str, work: int, out: "Tensor", *factors: "Tensor") -> Any
 
 
 def _begun(out: "Tensor", beta: float, t: "Tensor | None") -> "Tensor":
-    """Returns ``out`` if it is ``t``, or that does not count; otherwise a copy of ``t``."""
+    """Returns ``out`` if it is ``t`` or ``beta`` is 0; otherwise a copy of ``t``."""
     if beta == 0 or t is None or (t.data_ptr() == out.data_ptr() and t.stride() == out.stride()):
         return out
     return t.new_empty(t.shape).copy_(t)
@@ -138,8 +137,8 @@ def _places(*tensors: "Tensor") -> list[ctypes.c_void_p]:
 
 
 def _seen(rows: int, row: int, columns: int, column: int) -> tuple[bytes, int] | None:
-    """Returns how the routine, for which columns lie one after the other, sees the transposed matrix, and
-    the step to its next column; None if elements lie apart in both directions."""
+    """Returns the transposition flag with which the routine, which expects columns, reads the transposed
+    matrix, and the step to its next column; None if neither dimension is contiguous."""
     if column == 1 and row >= columns:
         return b"n", row
     if row == 1 and column >= rows:
@@ -149,7 +148,7 @@ def _seen(rows: int, row: int, columns: int, column: int) -> tuple[bytes, int] |
 
 @cache
 def _load() -> tuple[str, str, ctypes.CDLL] | None:
-    """Returns the library's path, what the names of its routines begin with, and the library."""
+    """Returns the library's path, the prefix of its routines' names, and the library."""
     numpy = find_spec("numpy") if is_amd() else None
     for folder in numpy.submodule_search_locations or () if numpy else ():
         for path in sorted(Path(folder).parent.glob("numpy.libs/lib*openblas64_*.so")):

@@ -1,4 +1,4 @@
-"""The two encodings of a .t7 file, written."""
+"""Writers of the two encodings of a .t7 file."""
 
 import itertools
 import math
@@ -17,7 +17,8 @@ _CHUNK = 1 << 16
 
 
 def lua_double(value: int | float) -> float:
-    """Returns a Python number as a Lua number. Raises ValueError for an int that a double does not hold."""
+    """Returns a Python number as a Lua number. Raises ValueError for an int that a double cannot
+    represent."""
     if isinstance(value, int) and not -EXACT_INTEGER <= value <= EXACT_INTEGER:
         try:
             exact = int(float(value)) == value
@@ -110,7 +111,7 @@ class BinaryEncoder(_Encoder):
             self._flush_if_large()
 
     def write_scalar_entries(self, keys: list[Any], values: list[Any]) -> bool:
-        """Entries whose keys are all numbers or all strings, whose values are of one kind, at once.
+        """Writes entries at once if their keys are all numbers or all strings, and their values of one kind.
 
         Returns False, with nothing written, for others.
         """

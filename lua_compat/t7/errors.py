@@ -1,4 +1,4 @@
-"""The error of a .t7 file that is not right."""
+"""The error for a malformed .t7 file."""
 
 
 class T7FormatError(ValueError):

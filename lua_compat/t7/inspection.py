@@ -18,7 +18,7 @@ _BLOCK = 1 << 17
 
 @dataclass
 class Row:
-    """One object or value: its path, how deep it is, its key, its type, and what there is to say of it.
+    """One object or value: its path, how deep it is, its key, its type, and a description.
 
     ``facts`` has the same in numbers; the row of an object met before says where, as ``again``. A row without
     a type stands for the entries of a table that are left out.
@@ -107,7 +107,7 @@ def _elements_shown(value: Any) -> dict[int, int]:
 
 
 def _describe_hidden(tensor: Tensor, shown: dict[int, int]) -> tuple[str, dict[str, Any]]:
-    """Returns what a view of a part of a storage drags along: more than its tensors show of it, and 64 kB."""
+    """Describes the rest of a storage that a view keeps, if larger than what tensors show and than 64 kB."""
     storage = tensor.storage
     if storage is None:
         return "", {}
@@ -244,7 +244,7 @@ def _describe_tensor(tensor: Tensor) -> tuple[str, dict[str, Any]]:
         "storage_offset": tensor.storage_offset,
     }
     available = 0 if tensor.storage is None else len(tensor.storage)
-    # An expanded dimension repeats its elements: once is enough.
+    # An expanded dimension repeats its elements: one copy is enough.
     array = tensor.numpy()
     array = array[tuple(slice(1) if step == 0 and size else slice(None)
                         for step, size in zip(array.strides, array.shape, strict=True))]  # fmt: skip

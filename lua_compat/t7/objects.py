@@ -19,7 +19,7 @@ MAX_DIMENSIONS = 32  # numpy's limit before 2.0
 
 
 def lua_bytes(text: str | bytes) -> bytes:
-    """Returns the bytes of a Lua string. Raises ValueError for a str with a lone surrogate, which is no
+    """Returns the bytes of a Lua string. Raises ValueError for a str with a lone surrogate, which is not
     text."""
     if isinstance(text, bytes):
         return text
@@ -165,7 +165,7 @@ class LuaTable(MutableMapping[Any, Any]):
             self.add_entries(*entries.decode())
 
     def add_entries(self, keys: np.ndarray | list[Any], values: list[Any]) -> None:
-        """Sets many entries, none of them to None; an array of keys is one of floats."""
+        """Sets many entries, none of them to None; an array of keys holds floats."""
         array, others = self.array_part, self.hash_part
         if isinstance(keys, np.ndarray):
             if not others and np.array_equal(keys, np.arange(len(array) + 1, len(array) + 1 + len(keys))):
@@ -217,7 +217,7 @@ class LuaTable(MutableMapping[Any, Any]):
 
     def _remove(self, key: object) -> None:
         if type(key) is int and 0 < key <= len(self.array_part):
-            if key < len(self.array_part):  # the entries after it are an array no more
+            if key < len(self.array_part):  # the entries after it leave the array part
                 rest = {i: self.array_part[i - 1] for i in range(key + 1, len(self.array_part) + 1)}
                 self._hash_part = {**rest, **self.hash_part}
             del self.array_part[key - 1 :]
@@ -408,8 +408,8 @@ class Tensor:
         """Returns a tensor of its own storage. ``typename``: default is the CPU tensor that holds
         ``array.dtype``.
 
-        A C-contiguous array of that type is shared, any other is copied. An array of no elements, or of no
-        dimensions (Torch7 has no scalars: it becomes one element), keeps what it holds.
+        A C-contiguous array of that type is shared; any other is copied. An array without elements, or
+        without dimensions (Torch7 has no scalars: it becomes one element), keeps its elements.
         """
         typename = typename or tensor_typename(array.dtype)
         shaped = np.atleast_1d(np.ascontiguousarray(array, dtype=TENSOR_DTYPES[typename]))

@@ -1,4 +1,4 @@
-"""Places in a tree of Lua objects, written ``net.modules[3].weight``."""
+"""Paths in a tree of Lua objects, such as ``net.modules[3].weight``."""
 
 import difflib
 import re

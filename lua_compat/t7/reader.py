@@ -243,7 +243,7 @@ class Reader:
         self.close()
 
     def close(self) -> None:
-        """Lets go of the file; objects read stay valid."""
+        """Closes the file; objects already read stay valid."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
@@ -290,7 +290,7 @@ class Reader:
         return self._find_long_size(found)
 
     def _find_long_size(self, found: FileFormat) -> Any:
-        # With the wrong size of a long, the file contradicts itself at its first tensor or storage.
+        # With the wrong size of a long, reading fails at the first tensor or storage.
         known_objects = dict(self._memo)
         eight = self._binary_cursor(8)
         try:
@@ -305,7 +305,8 @@ class Reader:
             value = self._attempt(four, found)
         except T7FormatError as error:
             raise (error if error.offset > failure.offset else failure) from None
-        # Read with 4, a damaged file of 8-byte longs can end too early: all of it must be objects.
+        # Read with 4, a damaged file of 8-byte longs can end too early: so the whole file must consist of
+        # objects.
         known_objects, self._memo = self._memo, dict(self._memo)
         try:
             while four.position < four.end:

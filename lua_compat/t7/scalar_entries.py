@@ -20,8 +20,8 @@ _FIRST_WINDOW, _LARGEST_WINDOW = 1 << 13, 1 << 20
 def read_scalar_entries(cursor: BinaryCursor, table: LuaTable, count: int) -> tuple[int, Any]:
     """Reads at most ``count`` entries into ``table`` and stops before anything it does not handle.
 
-    Returns how many were read, and the key of the next one where its key is already read, else NO_KEY. What
-    is wrong in the file is left in place, for the reader to find.
+    Returns how many were read, and the key of the next one if it has been read already, else NO_KEY. Errors
+    in the file are left for the reader to find.
     """
     if count < _FEW:
         return read_one_by_one(cursor, table, count)
@@ -35,7 +35,7 @@ def read_scalar_entries(cursor: BinaryCursor, table: LuaTable, count: int) -> tu
         done += read
         if read < wanted or done == count:
             return done, key
-        # A few were scalars: there may be many.
+        # A few scalars in a row: there may be many more.
         window = _FIRST_WINDOW
         while done < count:
             found = read_token_block(
@@ -56,7 +56,7 @@ def read_scalar_entries(cursor: BinaryCursor, table: LuaTable, count: int) -> tu
 def _put(cursor: BinaryCursor, table: LuaTable, entries: DeferredEntries) -> None:
     if cursor.descriptor is None:
         table.defer(entries)
-    else:  # what is read must not depend on the file any longer
+    else:  # entries must not depend on the file any longer
         table.add_entries(*entries.decode())
 
 

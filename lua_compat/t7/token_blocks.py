@@ -1,7 +1,7 @@
 """Many scalar records of a binary file found at once, where strings make their sizes differ.
 
-The records of a block of the file are guessed from their type ids, all at the same time, and then checked:
-each must begin where the one before it ends. What does not check is left to the reader that goes one by one.
+The records of a block of the file are guessed from their type ids, all at once, and then checked: each must
+begin where the one before it ends. The others are left to the reader, which reads them one by one.
 """
 
 from typing import Any
@@ -106,7 +106,7 @@ def read_token_block(window: memoryview, order: str, entries: int) -> TokenBlock
     size = int(starts[count - 1] + sizes[count - 1])
     block = TokenBlock(window, order, starts[:count], kinds[:count], lengths[:count], size)
     if np.isnan(block.doubles(number_keys)).any():
-        return None  # an error, found one by one
+        return None  # the reader, entry by entry, finds the error
     return block
 
 
@@ -121,7 +121,7 @@ def _candidates(block: np.ndarray, swapped: bool) -> tuple[np.ndarray, np.ndarra
         zeros = zero[1:-2] & zero[2:-1] & zero[3:]
     sized = ((low == STRING) | (low == BOOLEAN)) & zeros
     found = sized | ((low == NUMBER) & zeros)
-    found[4:] &= ~sized[:-4]  # the length of a string, or a boolean's value, and no type id
+    found[4:] &= ~sized[:-4]  # the length of a string, or a boolean's value, not a type id
     starts = np.flatnonzero(found)
     return starts, low[starts]
 

@@ -15,12 +15,12 @@ from lua_compat.t7.paths import step
 from lua_compat.t7.reader import HASH_CLASSES, VEC_CLASSES, writes_two_objects
 from lua_compat.whole_file import replaced_when_whole
 
-# Tables of at least so many entries are tried as one block of numbers and strings.
+# Tables of at least this many entries are tried as one block of numbers and strings.
 _MANY = 16
 
 
 class _Label(str):
-    """A path step that is no key of a table."""
+    """A path step that is not a key of a table."""
 
 
 _KEY = _Label(".<key>")
@@ -36,7 +36,7 @@ class Writer:
     for writing in binary mode. ``format``: 'binary', 'ascii' or the FileFormat of a file that was read.
     ``long_size``, ``byte_order``: of the binary encoding.
 
-    Takes what the reader gives, and also dict (a table), list and tuple (the table {[1] = ...}), numpy arrays
+    Takes the reader's objects, also dict (a table), list and tuple (the table {[1] = ...}), numpy arrays
     (a tensor) and numpy scalars. Raises TypeError or ValueError, with the path of the object, for anything
     that a .t7 file cannot hold; OSError when the disk is full.
     """
@@ -106,7 +106,7 @@ class Writer:
             raise kind(f"{error} (at {path})") from error
 
     def close(self) -> None:
-        """Hands everything to the file; a file given as a path gets its name now, unless this raises."""
+        """Writes out everything; a file given as a path gets its name now, unless this raises."""
         with self._opened:
             self._encoder.flush()
 

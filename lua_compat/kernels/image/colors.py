@@ -57,7 +57,7 @@ def _hsl_to_rgb(h: np.ndarray, s: np.ndarray, light: np.ndarray) -> tuple[np.nda
     hue, range_ = h.astype(np.float64), (q - p).astype(np.float64)
 
     def channel(turned: np.ndarray) -> np.ndarray:
-        """Thirds and sixths are in double precision, the hue is rounded."""
+        """Thirds and sixths are computed in double precision; the hue is rounded."""
         t = turned.astype(h.dtype)
         t = np.where(t < 0, t + 1, t)
         t = np.where(t > 1, t - 1, t).astype(np.float64)
@@ -113,7 +113,7 @@ def _rgb_to_lab(r: np.ndarray, g: np.ndarray, b: np.ndarray) -> tuple[np.ndarray
 
 def _lab_to_rgb(light: np.ndarray, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, ...]:
     real = light.dtype
-    fy = ((light + 16) / 116).astype(np.float64)  # in double from here on
+    fy = ((light + 16) / 116).astype(np.float64)  # double precision from here on
     fx, fz = a / 500 + fy, fy - b / 200
     light = light.astype(np.float64)
 
@@ -170,7 +170,7 @@ def image_gaussian(
     mean_x: float,
     mean_y: float,
 ) -> None:
-    """Draws a bell, height x width; sigmas and means are parts of the width and the height."""
+    """Draws a Gaussian, height x width; sigmas and means are fractions of the width and the height."""
     real = pixels_of(out).dtype.type
     height, width = out.shape
 

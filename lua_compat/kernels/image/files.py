@@ -1,7 +1,7 @@
-"""Image files and tensors: what pictures.py reads, and writing PNG, JPEG, PPM and PGM.
+"""Image files and tensors: reading by pictures.py, and writing PNG, JPEG, PPM and PGM.
 
-Images are channels x height x width. What is read has values from 0 to the returned maximum, 255 or 65535;
-a uint8 ``out`` gets the higher byte of 16 bits. What is written is uint8.
+Images are channels x height x width. Values read are from 0 to the returned maximum, 255 or 65535; a uint8
+``out`` gets the high byte of 16 bits. Images to be written are uint8.
 """
 
 import io

@@ -28,14 +28,14 @@ def pixels_of(t: Tensor) -> np.ndarray:
 
 
 def _channels_first(t: Tensor) -> np.ndarray:
-    """Returns the pixels of ``pixels_of`` in the tensor's own memory, where they have that type."""
+    """Returns ``pixels_of``, without copying where the tensor already has that type."""
     working = torch.float64 if t.dtype == torch.float64 else torch.float32
     array = array_of(t.detach().to(working))
     return array if array.ndim == 3 else array[None]
 
 
 def store_pixels(out: Tensor, pixels: np.ndarray) -> None:
-    """Bytes are rounded and kept within 0 to 255; other whole numbers are cut off."""
+    """Stores pixels: bytes are rounded and clamped to 0 to 255, other integers truncated."""
     if out.dtype == torch.uint8:
         pixels = np.clip(pixels.astype(_f32) + _f32(0.5), 0, 255)
         pixels = pixels.astype(np.uint8)
@@ -43,7 +43,7 @@ def store_pixels(out: Tensor, pixels: np.ndarray) -> None:
 
 
 def _rounded_to(dtype: torch.dtype, pixels: np.ndarray) -> np.ndarray:
-    """Pixels as they come out of a tensor into which they were put."""
+    """Returns pixels rounded as if stored in a tensor of this type."""
     if dtype.is_floating_point:
         return pixels
     between = torch.empty(pixels.shape, dtype=dtype)
@@ -62,7 +62,7 @@ _PIECE = 1 << 18  # pixels
 
 
 def _pieces(rows: int, pixels_per_row: int) -> Iterator[slice]:
-    """Yields ranges of rows that together are all rows."""
+    """Splits the rows into consecutive ranges."""
     height = max(1, _PIECE // max(pixels_per_row, 1))
     for first in range(0, rows, height):
         yield slice(first, min(first + height, rows))
@@ -91,8 +91,8 @@ def _repeated(x: np.ndarray) -> _Rows:
 
 
 def _places_between(length: int, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Returns for n results between ``length`` elements, the first and last of both coinciding, the
-    elements before them and how far they are from there, in parts of the distance.
+    """Returns, for n results between ``length`` elements (with the first and last of both coinciding), the
+    elements before them and the distances from these, as fractions of the spacing.
     """
     position = np.arange(n, dtype=_f32) * (_f32(length - 1) / _f32(max(n - 1, 1)))
     before = np.minimum(position.astype(np.int64), length - 2)
@@ -100,7 +100,7 @@ def _places_between(length: int, n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _enlarge(x: np.ndarray, n: int) -> _Rows:
-    """The first and last elements stay at the ends; between elements, lines."""
+    """Interpolates linearly; the first and last elements stay at the ends."""
     length = x.shape[1]
     if length == 1:
         return _repeated(x)
@@ -118,7 +118,7 @@ def _enlarge(x: np.ndarray, n: int) -> _Rows:
 
 
 def _reduce(x: np.ndarray, n: int) -> _Rows:
-    """Means over n equal stretches, the elements at their ends weighted; summed in order, in float32."""
+    """Computes means over n equal intervals, whose end elements are weighted; summed in order, in float32."""
     length = x.shape[1]
     ends = np.arange(1, n + 1, dtype=_f32) * (_f32(length) / _f32(n))
     lasts = ends.astype(np.int64)
@@ -160,7 +160,7 @@ def _cubic_between(
 
 
 def _cubic(x: np.ndarray, n: int) -> _Rows:
-    """Splines through the elements, continued by lines at the ends."""
+    """Interpolates by splines through the elements, extended linearly at the ends."""
     length = x.shape[1]
     if n == length:
         return _unchanged(x)
@@ -183,7 +183,7 @@ def _cubic(x: np.ndarray, n: int) -> _Rows:
 
 
 def _scale(out: Tensor, src: Tensor, along_rows: Callable[[np.ndarray, int], _Rows]) -> None:
-    """The width, then the height; what is between has the tensor's type."""
+    """Scales the width, then the height; the intermediate image has the tensor's type."""
     _check_depth(out, src, "scale")
     to, turned = _channels_of(out), np.ascontiguousarray(_channels_first(src).swapaxes(1, 2))
     pictures, _, height = turned.shape
@@ -198,7 +198,7 @@ def _scale(out: Tensor, src: Tensor, along_rows: Callable[[np.ndarray, int], _Ro
 
 
 def image_scale_bilinear(out: Tensor, src: Tensor) -> None:
-    """Lines between pixels when it grows, means of pixels when it shrinks."""
+    """Interpolates linearly to enlarge, takes means of pixels to reduce."""
     _scale(out, src, _linear)
 
 
@@ -224,7 +224,7 @@ def image_flip(out: Tensor, src: Tensor, dimension: int) -> None:
 
 
 def image_translate(out: Tensor, src: Tensor, x: float, y: float) -> None:
-    """Moves the image by x, y; what leaves it is lost. ``out`` has been filled with what comes in."""
+    """Moves the image by x, y. ``out`` has been filled with the color for uncovered pixels."""
     _check_depth(out, src, "translate")
     x, y = int(x), int(y)
     height, width = src.shape[-2:]
@@ -236,7 +236,7 @@ def image_translate(out: Tensor, src: Tensor, x: float, y: float) -> None:
         to[..., columns.start + x : columns.start + x + part.shape[-1]].copy_(part)
 
 
-# Pixels from computed positions
+# Pixels at computed positions
 
 
 def _inside(row: np.ndarray, column: np.ndarray, pixels: np.ndarray) -> np.ndarray:
@@ -267,8 +267,8 @@ def _mix(
     wj: np.ndarray,
     wi: np.ndarray,
 ) -> np.ndarray:
-    """Mixes the four pixels at rows x columns; wj, wi: weights of the second row and column. Computed in
-    double, as in Torch7 but for the last product."""
+    """Interpolates between the four pixels at rows x columns; wj, wi: weights of the second row and column.
+    Computes in double precision, as Torch7 does, except for the last product."""
     last = wi * wj * _take(pixels, rows[1], columns[1])
     wj, wi = wj.astype(np.float64), wi.astype(np.float64)
     return (
@@ -297,7 +297,7 @@ def image_rotate(out: Tensor, src: Tensor, theta: float) -> None:
     sine, cosine = _f32(np.sin(angle)), _f32(np.cos(angle))
 
     def nearest(position: np.ndarray) -> np.ndarray:
-        # halves away from zero
+        # rounds halves away from zero
         return (np.sign(position) * np.floor(np.abs(position.astype(np.float64)) + 0.5)).astype(np.int64)
 
     def pixels_at(row: np.ndarray, column: np.ndarray) -> np.ndarray:
@@ -309,8 +309,8 @@ def image_rotate(out: Tensor, src: Tensor, theta: float) -> None:
 
 
 def image_rotate_bilinear(out: Tensor, src: Tensor, theta: float) -> None:
-    """Rotates by theta radians around the middle; half a pixel beyond the border takes the nearest pixel,
-    then 0."""
+    """Rotates by theta radians around the middle, interpolating. Up to half a pixel beyond the border the
+    nearest pixel counts, further out 0."""
     _check_depth(out, src, "rotate")
     pixels = pixels_of(src)
     real = pixels.dtype
@@ -339,8 +339,8 @@ def image_rotate_bilinear(out: Tensor, src: Tensor, theta: float) -> None:
 
 
 def image_polar(out: Tensor, src: Tensor, logarithmic: bool, full: bool, bilinear: bool) -> None:
-    """Rows of ``out`` are angles, columns distances from the middle, or their logarithms; up to the nearer
-    border, or (``full``) up to the corners. 0 from outside."""
+    """Maps to polar coordinates: rows of ``out`` are angles, columns distances from the middle or their
+    logarithms, up to the nearer border, or (``full``) up to the corners. Pixels outside the image are 0."""
     _check_depth(out, src, "polar")
     pixels = pixels_of(src)
     height, width = src.shape[-2:]
@@ -377,7 +377,7 @@ _LANCZOS = 3  # pixels to each side
 
 
 def _lanczos_weights(position: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the 2 * _LANCZOS places around each position, and their weights."""
+    """Returns the 2 * _LANCZOS pixels around each position, and their weights."""
     offsets = np.arange(1 - _LANCZOS, _LANCZOS + 1)
     places = np.floor(position).astype(np.int64)[None] + offsets.reshape(-1, *[1] * position.ndim)
     away = np.abs(position[None] - places.astype(_f32))

@@ -21,7 +21,7 @@ __all__ = ["image_file_size", "image_pixels_of_file", "image_pixels_of_ppm"]  # 
 Picture = tuple[np.ndarray, int]  # height x width [x channels], largest value
 
 _PNG = b"\x89PNG\r\n\x1a\n"
-_LONGEST_WORD = 10  # of a number in a PPM
+_LONGEST_WORD = 10  # digits of a number in a PPM
 _LARGEST_COMPRESSION = 1100  # deflate shrinks at most about 1032 times
 
 
@@ -40,16 +40,16 @@ def pillow() -> types.ModuleType:
 
 @contextmanager
 def reading(what: str) -> Iterator[None]:
-    """Turns what Pillow raises for a damaged file, in a dozen classes, into ValueError, and keeps its
-    warnings back."""
+    """Turns Pillow's errors for a damaged file, of a dozen classes, into ValueError, and suppresses its
+    warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             yield
-        except pillow().UnidentifiedImageError:  # whose text names an object of Python's
+        except pillow().UnidentifiedImageError:  # whose message names a Python object
             raise ValueError(f"{what}: it is another kind of file, or damaged") from None
         except Exception as error:
-            if isinstance(error, OSError) and error.errno:  # the disk's, not the file's
+            if isinstance(error, OSError) and error.errno:  # an error of the disk, not of the file's contents
                 raise
             said = str(error).partition("\n")[0] or type(error).__name__
             raise ValueError(f"{what}: {said[:200]}") from None
@@ -71,7 +71,7 @@ def decoded(data: bytes) -> Picture:
 
 
 def png_16_bits(data: bytes) -> np.ndarray | None:
-    """Returns a PNG of 16-bit colors, which Pillow cuts to 8; None if it is of another kind.
+    """Returns a PNG of 16-bit colors, which Pillow would reduce to 8; None for any other file.
 
     The chunks and filters are those of the PNG specification (W3C), sections 5 and 9.
     """
@@ -111,7 +111,8 @@ def png_16_bits(data: bytes) -> np.ndarray | None:
 
 
 def _unfiltered(kind: int, line: bytearray, above: bytes, pixel: int) -> bytes:
-    """A row of a PNG: what its filter predicts from the left (``pixel`` bytes before) and above is added."""
+    """Undoes the filter of a PNG's row: adds the prediction from the left (``pixel`` bytes before) and
+    above."""
     for i in range(len(line)):
         left = line[i - pixel] if i >= pixel else 0
         corner = above[i - pixel] if i >= pixel else 0
@@ -131,7 +132,7 @@ def _unfiltered(kind: int, line: bytearray, above: bytes, pixel: int) -> bytes:
 
 
 def planes_of(picture: Picture, as_bytes: bool) -> np.ndarray:
-    """Returns channels x height x width: bytes, of 16 bits the higher one if ``as_bytes``, or int32."""
+    """Returns channels x height x width: bytes (the high ones of 16 bits) if ``as_bytes``, else int32."""
     pixels, largest = picture
     if pixels.ndim == 2:
         pixels = pixels[:, :, None]
@@ -158,7 +159,7 @@ def image_pixels_of_file(path: str, as_bytes: bool) -> tuple[int, int, int, int,
 
 
 def image_pixels_of_ppm(path: str, as_bytes: bool) -> tuple[int, int, int, int, bytes]:
-    """Does as ``image_pixels_of_file``, of a PPM or PGM."""
+    """Like ``image_pixels_of_file``, for a PPM or PGM."""
     return _for_lua(read_ppm(from_lua(path)), as_bytes)
 
 
@@ -182,7 +183,7 @@ def image_file_size(path: str) -> tuple[int, int, int]:
 
 
 def _ppm_word(file: BinaryIO) -> bytes:
-    """Returns the next word; comments are left out, and one character of space after it is taken."""
+    """Returns the next word; skips comments, and consumes one white-space character after it."""
     word = b""
     while True:
         character = file.read(1)

@@ -26,7 +26,7 @@ _aten = torch.ops.aten
 def _classes(x: Tensor, target: Tensor, ignored: int) -> Tensor:
     """Classes from 0; Torch7 counts from 1."""
     low, high = torch.aminmax(target)
-    if low < 1 or high > x.shape[-1]:  # ignored ones, or wrong ones
+    if low < 1 or high > x.shape[-1]:  # ignored or invalid classes
         wrong = target[(target != ignored) & ((target < 1) | (target > x.shape[-1]))]
         if wrong.numel():
             raise ValueError(_WRONG_CLASS)
@@ -34,7 +34,7 @@ def _classes(x: Tensor, target: Tensor, ignored: int) -> Tensor:
 
 
 def _classes_on_device(x: Tensor, target: Tensor, ignored: int) -> Tensor:
-    """Classes from 0, without reading them: those that do not count, and wrong ones, are _NOT_COUNTED."""
+    """Classes from 0, without waiting for the device: ignored and invalid ones are _NOT_COUNTED."""
     classes = target - 1
     inside = classes.clamp(0, x.shape[-1] - 1) == classes
     if 1 <= ignored <= x.shape[-1]:
@@ -46,7 +46,7 @@ def class_nll(
     total_weight: Tensor, x: Tensor, target: Tensor, weights: Tensor | None, average: bool, ignored: int
 ) -> tuple[float, float]:
     """Returns -x[target], weighted, summed over the batch or (``average``) divided by the sum of the weights,
-    and that sum, which total_weight, of one element, gets."""
+    and that sum, which is also written to total_weight, of one element."""
     batch = x.reshape(-1, x.shape[-1])
     reduction = _MEAN if average else _SUM
     wrong: tuple[Tensor, ...] = ()
@@ -61,7 +61,7 @@ def class_nll(
     else:
         classes = _classes(batch, target.reshape(-1), ignored)
         counted = classes != ignored - 1
-        if not counted.all():  # the same sum as without the rows that do not count
+        if not counted.all():  # leaves out the ignored rows
             batch, classes = batch[counted], classes[counted]
         loss, total = _aten.nll_loss_forward(batch, classes, weights, reduction, ignored - 1)
         if not average:
@@ -70,7 +70,7 @@ def class_nll(
     sum_of_losses, sum_of_weights, *is_wrong = read(loss, total.to(x.dtype), *wrong)
     if any(is_wrong):
         raise ValueError(_WRONG_CLASS)
-    return sum_of_losses if sum_of_weights != 0 else 0.0, sum_of_weights  # 0: all was ignored
+    return sum_of_losses if sum_of_weights != 0 else 0.0, sum_of_weights  # 0: every row was ignored
 
 
 def class_nll_gradient(
@@ -82,7 +82,7 @@ def class_nll_gradient(
     average: bool,
     ignored: int,
 ) -> None:
-    """Computes the gradient; on a device a wrong class does not count, because the loss has reported it."""
+    """Computes the gradient; on a device an invalid class is ignored, because the loss has reported it."""
     batch = x.reshape(-1, x.shape[-1])
     labels, on_device = target.reshape(-1), x.is_cuda
     if on_device:
@@ -94,7 +94,7 @@ def class_nll_gradient(
     result = _aten.nll_loss_backward(x.new_ones(()), batch, classes, weights, reduction, not_counted, total)
     grad.resize_(x.shape)
     if on_device:
-        if weights is not None:  # without them the total is 0 only where no row counts
+        if weights is not None:  # without them the total is 0 only if all rows are ignored
             result = torch.where(total > 0, result, 0)
     elif not total.item() > 0:
         grad.zero_()
@@ -103,7 +103,7 @@ def class_nll_gradient(
 
 
 def _soft_margin_gradient(x: Tensor, y: Tensor) -> Tensor:
-    z = torch.exp(-x * y)  # infinite far on the wrong side, where the slope is a NaN, as in Torch7
+    z = torch.exp(-x * y)  # infinite for large negative x * y, where the gradient is NaN, as in Torch7
     return -y * z / (1 + z)
 
 
@@ -123,8 +123,8 @@ _LOSSES = {
 
 
 def elementwise_loss(x: Tensor, target: Tensor, name: str, average: bool) -> float:
-    """Returns the sum, or mean, of a function of each element of input and target; of halves in floats,
-    as cunn computes it."""
+    """Returns the sum, or mean, of a function of each element of input and target; halves are computed in
+    single precision, as in cunn."""
     if x.dtype == torch.float16:
         x, target = x.float(), target.float()
     values = _LOSSES[name][0](x, target.reshape(x.shape)).double()
@@ -257,7 +257,7 @@ def cosine_embedding_gradients(
 ) -> None:
     one = a.new_ones(())
     results = gradients(lambda s, t, z: _cosine_embedding(s, t, z, margin, average), [a, b, y], [0, 1], one)
-    without_loss = _cosine_embedding_losses(a, b, y, margin) <= 0  # and so without slope
+    without_loss = _cosine_embedding_losses(a, b, y, margin) <= 0  # and so without gradient
     if a.dim() > 1:
         without_loss = without_loss.unsqueeze(1)
     for grad, result in zip((grad_a, grad_b), results, strict=True):

@@ -17,7 +17,7 @@ def gradients(
     f: Callable[..., Tensor], inputs: Sequence[Tensor | None], wanted: Sequence[int], grad_output: Tensor
 ) -> tuple[Tensor, ...]:
     """Returns the gradients of f(inputs...) with respect to the inputs at the positions ``wanted``."""
-    # Lua runs in inference mode, whose tensors autograd does not take; their clones it does.
+    # Lua runs in inference mode, whose tensors autograd refuses; it accepts their clones.
     with torch.inference_mode(False), torch.enable_grad():
         leaves = [None if t is None else t.clone() for t in inputs]
         targets = []
@@ -30,12 +30,12 @@ def gradients(
 
 
 def weighted_sums(outputs: Sequence[Tensor], weights: Sequence[Tensor]) -> list[Tensor]:
-    """Returns a number for each output, of which the gradients together are those at the outputs times
+    """Returns a scalar for each output. The sum of their gradients is that of the outputs, weighted by
     ``weights``.
 
-    PyTorch loads sympy, a third of a second, when it is given gradients at outputs that are not numbers.
+    PyTorch loads sympy, a third of a second, when gradients of outputs that are not scalars are given.
     """
-    # clones, because autograd keeps no tensor of inference mode
+    # clones, because autograd cannot save tensors of inference mode
     return [(y * w.clone().reshape(y.shape)).sum() for y, w in zip(outputs, weights, strict=True)]
 
 
@@ -45,7 +45,7 @@ def batched(f: Callable[..., Tensor], x: Tensor, dims: int) -> Tensor:
 
 
 def rounded(numbers: tuple[Any, ...], x: Tensor) -> tuple[Any, ...]:
-    """Returns a layer's numbers as x's type has them, in which Torch7 compares and computes with them."""
+    """Returns a layer's numbers rounded to x's type, in which Torch7 compares and computes."""
     if x.dtype == torch.float64 or not x.dtype.is_floating_point:
         return numbers
     return tuple(_rounded(n, x.dtype) if isinstance(n, float) else n for n in numbers)
@@ -57,7 +57,7 @@ def _rounded(number: float, dtype: torch.dtype) -> float:
 
 
 def _taking_numbers_of(f: Callable[..., Tensor], tensors: int, kernel: Kernel) -> Kernel:
-    """Gives a kernel, in place of ``*numbers``, the parameters that f has after its tensors."""
+    """Replaces ``*numbers`` in a kernel's signature by the parameters that f has after its tensors."""
     *own, _ = inspect.signature(kernel).parameters.values()
     numbers = list(inspect.signature(f).parameters.values())[tensors:]
     kernel.__dict__["__signature__"] = inspect.Signature([*own, *numbers])

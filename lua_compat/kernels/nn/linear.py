@@ -1,4 +1,4 @@
-"""Tables of vectors that indices choose from."""
+"""Lookup tables: rows of a matrix, chosen by indices."""
 
 import torch
 from torch import Tensor
@@ -10,7 +10,7 @@ SANDBOXED = __all__
 
 
 def lookup_renorm(weight: Tensor, index: Tensor, maximum: float, p: float) -> None:
-    """Scales the rows of weight that index (from 1) names to a p-norm of at most ``maximum``."""
+    """Scales the rows of weight in index (from 1) to a p-norm of at most ``maximum``."""
     check_indices(index, len(weight), "index of a row")
     rows = torch.unique(index) - 1
     weight[rows] = torch.renorm(weight[rows], p, 0, maximum)

@@ -1,7 +1,7 @@
-"""Normalization over a batch, whose features are the second dimension, over planes, and of vectors.
+"""Normalization: of batches (features are the second dimension), across planes, and of vectors.
 
 PyTorch's operators read all their tensors in the memory format of the first that looks channels-last, which
-one with a dimension of size 1 may do by its strides alone. They get contiguous tensors.
+one with a dimension of size 1 may do by its strides alone. So they get contiguous tensors.
 """
 
 import math
@@ -24,7 +24,7 @@ _aten = torch.ops.aten
 
 
 def _check_planes(x: Tensor, *of_planes: Tensor | None) -> None:
-    """Raises ValueError unless each of the others has one element for each plane; PyTorch does not look."""
+    """Raises ValueError unless each of the others has one element for each plane; PyTorch does not check."""
     planes = x.shape[1] if x.dim() > 1 else 0
     for each in of_planes:
         if each is not None and tuple(each.shape) != (planes,):
@@ -32,12 +32,12 @@ def _check_planes(x: Tensor, *of_planes: Tensor | None) -> None:
 
 
 def _statistics(t: Tensor | None) -> Tensor | None:
-    """Numbers of planes as CUDA's kernels expect them with halves: in single precision."""
+    """Returns per-plane numbers in single precision where they are halves, as CUDA's kernels expect."""
     return t if t is None else _single(t)
 
 
 def _takes(x: Tensor, out: Tensor, *of_planes: Tensor) -> bool:
-    """Returns whether the results can be computed where they are to be; else they are copied there."""
+    """Returns whether the results can be written directly; otherwise they are copied."""
     planes = tuple(x.shape[1:2])
     if x.is_contiguous() and not _apart(out, x):
         return False
@@ -65,8 +65,8 @@ def batch_normalization(
     momentum: float,
     eps: float,
 ) -> None:
-    """Normalizes; ``train``: by the batch, whose mean and 1 / standard deviation go to save_mean and
-    save_std, and moves the running statistics; otherwise by the running statistics."""
+    """Normalizes. ``train``: by the batch, whose mean and 1 / standard deviation go to save_mean and
+    save_std; this also updates the running statistics. Otherwise by the running statistics."""
     _check_planes(x, weight, bias, running_mean, running_var)
     moved = _single(running_mean), _single(running_var)
     x = x.contiguous()
@@ -98,7 +98,8 @@ def batch_normalization(
 
 
 def _overflow(x: Tensor, mean: Tensor, inverse_std: Tensor) -> bool:
-    """Returns whether a sum of floats, or the square of a difference, may have been no finite float."""
+    """Returns whether a sum of floats, or the square of a difference, may have overflowed in single
+    precision."""
     if mean.numel() == 0:
         return False
     count, most = x.numel() // mean.numel(), torch.finfo(torch.float32).max
@@ -114,9 +115,9 @@ def _by_overflowing_sums(
     momentum: float,
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Returns the result, the mean and 1 / standard deviation, and moves the running statistics, as THNN
-    does: a sum is rounded to a float before it is divided, and so is each square before it is added, where
-    PyTorch continues in double precision."""
+    """Returns the result, the mean and 1 / standard deviation, and updates the running statistics, as THNN
+    does: it rounds a sum to a float before dividing it, and each square before adding it, where PyTorch
+    continues in double precision."""
     planes = x.shape[1]
     by_plane = x.transpose(0, 1).reshape(planes, -1)
     count = by_plane.shape[1]
@@ -153,7 +154,7 @@ def batch_normalization_gradients(
     check_same_shape(x, grad_output)
     _check_planes(x, weight, running_mean, running_var, save_mean, save_std)
     mask = [grad_input is not None, grad_weight is not None, grad_bias is not None]
-    # CUDA's kernel takes the batch's statistics if there are any, even if told not to.
+    # CUDA's kernel uses the batch's statistics if they are given, even if told not to.
     of_batch = [one if train else one.new_empty(0) for one in (save_mean, save_std)]
     statistics = [_statistics(one) for one in (weight, running_mean, running_var, *of_batch)]
     inputs, weights, biases = _aten.native_batch_norm_backward(
@@ -175,7 +176,8 @@ def _normalize(x: Tensor, p: Scalar, eps: Scalar) -> Tensor:
 
 
 def _normalize_gradient(x: Tensor, grad: Tensor, p: Scalar, eps: Scalar) -> Tensor:
-    """p infinite: only the first of the largest has a slope; as in Torch7 eps keeps powers below 0 finite."""
+    """For infinite p only the first maximum has a gradient; as in Torch7, eps keeps negative powers
+    finite."""
     products = (x * grad).sum(-1, keepdim=True)
     size = x.abs()
     if p == math.inf:
@@ -199,7 +201,7 @@ def _sums_of_planes(x: Tensor, before: int, after: int) -> Tensor:
 
 
 def _single(x: Tensor) -> Tensor:
-    """Halves in single precision: their squares do not fit, and PyTorch does not pool them on a CPU."""
+    """Returns halves in single precision: their squares overflow, and PyTorch does not pool them on a CPU."""
     return x.float() if x.dtype == torch.float16 else x
 
 
@@ -212,7 +214,7 @@ def _cross_map_lrn(x: Tensor, size: Scalar, alpha: Scalar, beta: Scalar, k: Scal
 def _cross_map_lrn_gradient(
     x: Tensor, grad: Tensor, size: Scalar, alpha: Scalar, beta: Scalar, k: Scalar
 ) -> Tensor:
-    """x is multiplied by s^-beta, where s is k + alpha times the mean of the squares in a window."""
+    """The layer is x * s^-beta, where s is k + alpha times the mean of the squares in a window."""
     before, after = int(size) // 2, (int(size) - 1) // 2
     images, grads = (_single(t if t.dim() == 4 else t.unsqueeze(0)) for t in (x, grad))
     s = k + alpha / size * _sums_of_planes(images.square(), before, after)

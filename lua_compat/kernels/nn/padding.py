@@ -1,4 +1,4 @@
-"""Borders of images and volumes."""
+"""Padding of images and volumes."""
 
 from collections.abc import Callable
 
@@ -28,7 +28,7 @@ def _pad(mode: str) -> Callable[..., Tensor]:
 
 
 def _check_reflection(x: Tensor, sides: tuple[int, ...]) -> None:
-    """Raises ValueError if more is reflected than there is: PyTorch's backward would read outside."""
+    """Raises ValueError if a padding exceeds the image: PyTorch's backward would read out of bounds."""
     for number, width in enumerate(sides):
         size = x.shape[-1 - number // 2]
         if not -size < width < size:
@@ -36,7 +36,7 @@ def _check_reflection(x: Tensor, sides: tuple[int, ...]) -> None:
 
 
 def _check_planes(x: Tensor, grad: Tensor, axes: int) -> None:
-    """Raises ValueError unless a gradOutput has x's batch and planes: PyTorch would read outside."""
+    """Raises ValueError unless a gradOutput has x's batch and planes: PyTorch would read out of bounds."""
     for axis in range(x.dim() - axes):
         check_size(grad, "gradOutput", x.dim(), axis, x.shape[axis])
 

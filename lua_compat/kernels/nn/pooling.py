@@ -1,4 +1,4 @@
-"""Pooling of images, volumes, sequences and features, and its inverse; forward and gradients.
+"""Pooling and unpooling of images, volumes, sequences and features; forward and gradients.
 
 An image is planes x height x width, a volume planes x time x height x width; a batch has one more dimension
 in front, and so have its results. Positions count from 1 within each plane, row after row.
@@ -38,7 +38,7 @@ SANDBOXED = __all__
 
 _aten = torch.ops.aten
 
-# Below these, images are pooled as they lie.
+# Smaller images are pooled in the layout that they have.
 _FEW_PIXELS, _FEW_PLANES = 1 << 15, 16
 
 
@@ -50,8 +50,8 @@ def _batch(x: Tensor, axes: int) -> Tensor:
 
 
 def _check_batch(x: Tensor, grad_output: Tensor, axes: int) -> None:
-    """Raises ValueError unless gradients are of the batch and planes of ``x``: PyTorch looks at their sizes
-    only."""
+    """Raises ValueError unless a gradient has the batch and planes of ``x``: PyTorch checks only the
+    windows."""
     check_gradient(grad_output, (*x.shape[:-axes], *grad_output.shape[-axes:]))
 
 
@@ -64,10 +64,11 @@ def _at_places(x: Tensor, grad_output: Tensor, indices: Tensor, axes: int) -> tu
 
 
 def _with_places(gradients: Tensor, places: Tensor, count: int, first: int) -> tuple[Tensor, Tensor]:
-    """Returns gradients and their positions; those before the first position, which have none, as zeros.
+    """Returns gradients and their positions; those with the position before the first (no maximum) are
+    zeroed.
 
-    Raises ValueError for other positions outside. On a device, where looking at them would wait for it, those
-    have none, either.
+    Raises ValueError for other positions out of range. On a device, where checking would mean waiting for it,
+    their gradients are zeroed, too.
     """
     if places.is_cuda:
         return _inside(gradients, places, count, first)
@@ -78,18 +79,19 @@ def _with_places(gradients: Tensor, places: Tensor, count: int, first: int) -> t
 
 
 def _inside(gradients: Tensor, places: Tensor, count: int, first: int) -> tuple[Tensor, Tensor]:
-    """Returns gradients and positions inside; gradients at places that were outside are zeros."""
+    """Returns gradients and positions clamped to the plane; gradients of positions outside it are zeroed."""
     inside = places.clamp(first, first + count - 1)
     return gradients.masked_fill(inside != places, 0), inside
 
 
 def _found_none(maxima: Tensor) -> bool:
-    """Whether the maximum of a window may be a NaN or none, both of which Torch7 passes over."""
+    """Returns whether a window's maximum may be NaN or missing, which Torch7 skips."""
     return not maxima.is_cuda and maxima.numel() > 0 and not bool(maxima.min() > lowest(maxima.dtype))
 
 
 def _compared(x: Tensor) -> Tensor:
-    """Returns ``x`` with what is not greater than Torch7's first maximum as that: NaN, -infinity."""
+    """Returns ``x`` with elements that never exceed Torch7's initial maximum (NaN, -infinity) replaced by
+    it."""
     low = lowest(x.dtype)
     return torch.nan_to_num(x, nan=low, posinf=math.inf, neginf=low)
 
@@ -98,7 +100,7 @@ def _compared(x: Tensor) -> Tensor:
 
 
 def _pooled(size: int, span: int, step: int, padding: int, ceil: bool) -> int:
-    """Returns how many windows there are along a dimension; with ``ceil`` the last one may reach over the
+    """Returns how many windows there are along a dimension; with ``ceil`` the last one may extend past the
     end."""
     slack = size + 2 * padding - span
     count = (slack + step - 1 if ceil else slack) // step + 1
@@ -106,7 +108,7 @@ def _pooled(size: int, span: int, step: int, padding: int, ceil: bool) -> int:
 
 
 def _planes_last(x: Tensor) -> Tensor:
-    """(image, row, column, plane) memory seen as images."""
+    """Returns the images in channels-last layout."""
     return x.permute(0, 3, 1, 2)
 
 
@@ -164,8 +166,8 @@ def _spatial_maxima(
     if images.numel() < _FEW_PIXELS or planes < _FEW_PLANES or images.is_cuda:
         _aten.max_pool2d_with_indices.out(images, *window, out=values, indices=places)
     else:
-        # PyTorch finds maxima of many planes at once where the planes lie last: ten times as fast, with the
-        # copies three times.
+        # PyTorch finds maxima of many planes ten times as fast in channels-last layout; three times including
+        # the copies.
         count = max(1, min(batch, PIECE_BYTES // images[0].nbytes))
         for part in runs(batch, count):
             n = part.stop - part.start
@@ -294,7 +296,7 @@ def adaptive_max_pooling(out: Out, indices: Out, x: Tensor, h: int, w: int) -> N
     none = None
     if _found_none(values):
         values, flat = _adaptive_maxima(_compared(images), rows, columns)
-        low = torch.finfo(torch.float32).min  # the first maximum of this layer, in all types
+        low = torch.finfo(torch.float32).min  # this layer's initial maximum, in all types
         none = values <= low
         values = values.masked_fill(none, low)
     height, width = images.shape[-2:]
@@ -391,9 +393,9 @@ feature_lp_pooling, feature_lp_pooling_gradient = layer_kernels(
 
 
 def _averaged_volume(numbers: tuple[int, ...]) -> tuple[list[int], list[int], list[int], bool, bool]:
-    """Returns what PyTorch's operator wants: kernel, steps, paddings, whether the last window may lie over
-    the end, whether the padding counts. ``numbers``: kernel and steps, as time, width, height; perhaps the
-    rest, the last two as 0 or 1."""
+    """Returns the arguments of PyTorch's operator: kernel, steps, paddings, whether the last window may
+    extend past the end, whether padding counts. ``numbers``: kernel and steps, as time, width, height;
+    optionally the rest, the last two as 0 or 1."""
     kt, kw, kh, dt, dw, dh, pt, pw, ph, ceil, with_padding = (*numbers, 0, 0, 0, 0, 1)[:11]
     return [kt, kh, kw], [dt, dh, dw], [pt, ph, pw], bool(ceil), bool(with_padding)
 
@@ -453,7 +455,7 @@ def volumetric_max_pooling_grad_input(
     write(grad, result, x)
 
 
-# Images and volumes shrunk by a factor that need not be whole
+# Images and volumes reduced by a factor that need not be an integer
 
 
 def fractional_max_pooling(out: Out, indices: Out, x: Tensor, samples: Tensor, *numbers: int) -> None:
@@ -494,7 +496,7 @@ def fractional_max_pooling_grad_input(
     write(grad, result.view(batch.shape), x)
 
 
-# Unpooling: each element goes to where pooling found it, all else is zero.
+# Unpooling: each element goes back to its position, all others are zero.
 
 
 def _check_same(x: Tensor, indices: Tensor) -> None:
@@ -503,7 +505,7 @@ def _check_same(x: Tensor, indices: Tensor) -> None:
 
 
 def max_unpooling(out: Out, x: Tensor, indices: Tensor, *sizes: int) -> None:
-    """Puts maxima back in their places; ``sizes``: those of the output's last dimensions."""
+    """Puts maxima back at their positions; ``sizes``: those of the output's last dimensions."""
     _check_same(x, indices)
     shape = sizes
     batch, places = _batch(x, len(shape)), _batch(indices, len(shape)).flatten(2) - 1

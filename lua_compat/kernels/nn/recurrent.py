@@ -1,12 +1,12 @@
-"""Recurrent layers over whole sequences, forward and gradient, with their parameters in one vector.
+"""Recurrent layers over whole sequences, forward and gradient, with the parameters in one vector as in cuDNN.
 
 A layer's input is (time, batch, features), or packed: (the sum of the lengths, features) with the number of
-sequences that are still running at each time. States are (layers * directions, batch, hidden size). The
-vector holds, for each layer and each of its directions, the matrix for the input and the matrix for the
-state, each with the rows of its gates one after the other; then, in the same order, both biases. It is the
-order in which cuDNN keeps them and PyTorch passes them on, with the same gates: input, forget, cell, output
-(LSTM); reset, update, new (GRU). With ``skip`` (CUDNN_SKIP_INPUT) the first layer has no matrix for the
-input: each gate gets the input, which is as wide as the state, as it is.
+sequences that are still running at each time. States are (layers * directions, batch, hidden size). For each
+layer and each of its directions, the vector holds the matrix for the input and the matrix for the state, each
+with the rows of its gates in order; then, in the same order, both biases. This is cuDNN's order and
+PyTorch's, also of the gates: input, forget, cell, output (LSTM); reset, update, new (GRU). With ``skip``
+(CUDNN_SKIP_INPUT) the first layer has no matrix for the input: each gate gets the input itself, which is as
+wide as the state.
 """
 
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ _MODES = {
 def _shapes(
     mode: str, features: int, hidden: int, layers: int, directions: int, skip: bool
 ) -> Iterator[tuple[int, ...]]:
-    """Returns the shapes of the parameters, in the order of the vector; one that is not there has no rows."""
+    """Returns the shapes of the parameters, in the order of the vector; a missing one has no rows."""
     if mode not in _MODES:
         raise ValueError(f"unknown recurrent mode {mode}: one of {', '.join(_MODES)}")
     rows = _MODES[mode][1] * hidden
@@ -50,13 +50,13 @@ def _shapes(
 def recurrent_parameters(
     mode: str, features: int, hidden: int, layers: int, directions: int, skip: bool
 ) -> int:
-    """Returns how many numbers the vector has."""
+    """Returns the length of the vector."""
     shapes = _shapes(mode, features, hidden, layers, directions, skip)
     return sum(torch.Size(shape).numel() for shape in shapes)
 
 
 class _Layers:
-    """``layers`` recurrent layers; ``masks`` multiply what goes from one to the next (dropout)."""
+    """``layers`` recurrent layers; ``masks`` multiply the outputs passed from one to the next (dropout)."""
 
     def __init__(
         self, weight: Tensor, mode: str, features: int, hidden: int, layers: int, directions: int, skip: bool
@@ -65,7 +65,7 @@ class _Layers:
         shapes = list(_shapes(mode, features, hidden, layers, directions, skip))
         pieces = weight.split([torch.Size(shape).numel() for shape in shapes])
         self.parameters = [piece.view(shape) for piece, shape in zip(pieces, shapes, strict=True)]
-        if skip:  # PyTorch's operators have a matrix here: one that changes nothing
+        if skip:  # PyTorch's operators need a matrix here: the identity
             same = torch.eye(hidden, dtype=weight.dtype, device=weight.device).repeat(_MODES[mode][1], 1)
             self.parameters[0 : 2 * directions : 2] = [same] * directions
 
@@ -104,7 +104,7 @@ class _Layers:
 
 
 def _states(like: Tensor, shape: tuple[int, ...], mode: str, *given: Tensor | None) -> list[Tensor]:
-    """Those that the mode has; one that is not given is zero."""
+    """Returns the states of the mode; those not given are zero."""
     wanted = given if mode == "CUDNN_LSTM" else given[:1]
     return [like.new_zeros(shape) if state is None else state for state in wanted]
 
@@ -125,8 +125,8 @@ def recurrent(
     skip: bool,
     *batches: int,
 ) -> None:
-    """Computes the outputs of the last layer at all times, and the states after the last; ``batches``: of
-    packed input."""
+    """Computes the outputs of the last layer at all times, and the states after the last time; ``batches``:
+    for packed input, the number of sequences at each time."""
     shape = (layers * directions, batches[0] if batches else x.shape[1], hidden)
     net = _Layers(weight, mode, x.shape[-1], hidden, layers, directions, skip)
     with torch.no_grad():
@@ -158,14 +158,14 @@ def recurrent_gradient(
     skip: bool,
     *batches: int,
 ) -> None:
-    """Computes the gradients of the input and of the first states if ``of_input``; ``scale`` times that of
-    the parameters is added to ``grad_weight`` if it is given. The forward pass is computed once more."""
+    """Computes the gradients of the input and of the first states if ``of_input``. Adds ``scale`` times the
+    gradient of the parameters to ``grad_weight`` if it is given. Repeats the forward pass."""
     shape = (layers * directions, batches[0] if batches else x.shape[1], hidden)
     with torch.inference_mode(False), torch.enable_grad():
         leaves = [x, *_states(x, shape, mode, hidden_in, cell_in)]
         leaves = [leaf.detach().clone().requires_grad_(of_input) for leaf in leaves]
         vector = weight.detach().clone().requires_grad_(grad_weight is not None)
-        masks = None if masks is None else masks.clone()  # autograd keeps no tensor of inference mode
+        masks = None if masks is None else masks.clone()  # autograd cannot save tensors of inference mode
         net = _Layers(vector, mode, x.shape[-1], hidden, layers, directions, skip)
         result, ends = net.run(leaves[0], leaves[1:], masks, batches)
         outputs, gradients = [result], [grad_out]

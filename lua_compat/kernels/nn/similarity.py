@@ -17,7 +17,7 @@ __all__ = [
 ]  # fmt: skip
 SANDBOXED = __all__
 
-# What Torch7 adds to lengths, so that none is zero
+# Added to norms, as in Torch7, so that none is zero
 _COSINE_EPSILON = 1e-12
 
 
@@ -64,7 +64,7 @@ def cosine_grad_input(grad: Out, x: Tensor, grad_output: Tensor, weight: Tensor)
 def cosine_grad_weight(
     grad_weight: Tensor, x: Tensor, grad_output: Tensor, weight: Tensor, scale: Scalar
 ) -> None:
-    """Adds the gradient. As in Torch7, scale counts only for a vector x, and there for the first term."""
+    """Adds the gradient. As in Torch7, scale applies only to a vector x, and there to the first term."""
     factor = scale if x.dim() == 1 else 1.0
     x, grad_output = torch.atleast_2d(x), torch.atleast_2d(grad_output)
     length = _lengths(weight)
@@ -73,7 +73,7 @@ def cosine_grad_weight(
 
 
 def _differences(x: Tensor, weight: Tensor) -> Tensor:
-    """batch x input x output"""
+    """Returns the differences, batch x input x output."""
     return torch.atleast_2d(x).unsqueeze(-1) - weight
 
 
@@ -130,7 +130,7 @@ def _cosine_distance(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _norms(rows: Tensor, p: float) -> Tensor:
-    """Computes the roots of the sums of powers, also where p is 0 or not finite (vector_norm has other norms
+    """Computes (sum |x|^p)^(1/p), also where p is 0 or not finite (vector_norm is defined differently
     there)."""
     if p and math.isfinite(p):
         return torch.linalg.vector_norm(rows, p, dim=-1)

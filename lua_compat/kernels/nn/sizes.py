@@ -29,7 +29,7 @@ def check_size(x: Tensor, name: str, dims: int, axis: int, size: int) -> None:
 
 
 def check_output(inputs: Sequence[int], outputs: Sequence[int], separator: str = "x") -> None:
-    """Raises ValueError unless there is an output that a tensor can be; the sizes are planes, then height and
+    """Raises ValueError unless all sizes of the output are positive; the sizes are planes, then height and
     width."""
     fits = min(outputs) >= 1
     if fits and math.prod(outputs) <= 2**53:

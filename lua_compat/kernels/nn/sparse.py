@@ -1,4 +1,4 @@
-"""Linear layers of sparse inputs, forward and gradients. Indices (keys) count from 1."""
+"""Linear layers for sparse inputs, forward and gradients. Indices (keys) count from 1."""
 
 from collections.abc import Iterator
 
@@ -17,8 +17,8 @@ SANDBOXED = __all__
 
 
 def _entries(table: Tensor, columns: int, batch: int | None = None) -> tuple[Tensor, Tensor, Tensor]:
-    """Rows and columns (from 0) and values that are not 0, of entries x (row, column, value), or of
-    batch x entries x (column, value). ``batch``: how many rows there are; None: whatever the table says."""
+    """Returns rows and columns (from 0) and nonzero values, from entries x (row, column, value) or
+    batch x entries x (column, value). ``batch``: the number of rows; None: not checked."""
     if table.dim() == 3:
         rows = torch.arange(table.shape[0], device=table.device).repeat_interleave(table.shape[1])
         places, values = table[..., 0].reshape(-1), table[..., 1].reshape(-1)
@@ -60,7 +60,7 @@ def sparse_linear_grad_parameters(
 
 
 def sparse_linear_columns(columns: Out, table: Tensor, weight: Tensor) -> None:
-    """Computes the columns of weight (from 1) that the input touches, each once, in any order."""
+    """Computes the columns of weight (from 1) that the input uses, each once, in any order."""
     _, places, _ = _entries(table, weight.shape[1])
     used = torch.unique(places) + 1
     columns.resize_(used.shape)
@@ -70,16 +70,16 @@ def sparse_linear_columns(columns: Out, table: Tensor, weight: Tensor) -> None:
 # IndexLinear. weight has a row per key. If inputs are normalized by their largest absolute value, the row
 # starts with that value, its inverse, a factor for the learning rate, and the bias of the key.
 _LARGEST, _INVERSE, _RATE, _KEY_BIAS, _EXTRA = range(5)
-# PyTorch's way of adding to rows has a price for each row: it is worth that from so many numbers on.
+# PyTorch's operator that adds to rows has a cost per row, worth paying from this many numbers on.
 _FEW_OUTPUTS = 16
-# The gradients of so few examples are written in one go each, those of more in two goes for all.
+# The gradients of up to this many examples are written one by one, those of more in two passes for all.
 _FEW_EXAMPLES = 64
 _NO_KEYS = "Keys and values should have the same number of elements"
 
 
 def _rounds(rows: Tensor) -> Iterator[Tensor]:
-    """Yields the positions of a vector of rows, such that no row is twice in one round: what comes later in
-    the input is in a later round."""
+    """Yields positions in a vector of rows, in rounds: no row appears twice in a round, and a repeated row
+    keeps its order."""
     order = torch.argsort(rows, stable=True)
     ordered = rows[order]
     places = torch.arange(len(rows), device=rows.device)
@@ -106,13 +106,13 @@ def _normalized(weight: Tensor, rows: Tensor, values: Tensor, train: bool) -> Te
 
 
 def _rows_of_keys(keys: Tensor, offset: int, weight: Tensor) -> Tensor:
-    """The rows of weight, from 0, that keys mean."""
+    """Returns the keys' rows of weight, from 0."""
     check_indices(keys, len(weight), "key", first=-offset)
     return keys + offset
 
 
 def _batch_rows(sizes: Tensor, count: int) -> Tensor:
-    """For each of ``count`` keys, which example it is of."""
+    """Returns the example that each of ``count`` keys belongs to."""
     check_indices(sizes, count + 1, "number of keys of an example", first=0)
     check_shape(torch.empty(int(sizes.sum()), device="meta"), (count,), "keys of all examples")
     return torch.arange(len(sizes), device=sizes.device).repeat_interleave(sizes)
@@ -219,7 +219,7 @@ def index_linear_update(
     normalizes = weight.shape[1] > len(bias)
     bias.sub_(of_output.sum(0), alpha=rate)
     if not normalizes and decay == 0:
-        # the values that one key has in one example count as one: fewer rows to add
+        # the values of one key in one example are summed first: fewer rows to add
         pairs, pair = torch.unique(rows * len(sizes) + examples, return_inverse=True)
         rows, examples = pairs // len(sizes), pairs % len(sizes)
         values = values.new_zeros(len(pairs)).index_add_(0, pair, values)

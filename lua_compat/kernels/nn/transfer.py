@@ -1,4 +1,4 @@
-"""Transfer functions and soft maxima, forward and gradient, for nn's modules."""
+"""Transfer functions and softmax, forward and gradient, for nn's modules."""
 
 import math
 from collections.abc import Callable
@@ -28,8 +28,8 @@ def _sqrt_gradient(out: Tensor, y: Tensor, g: Tensor) -> None:
 
 
 # name -> (function of the input, gradient of (input or output, gradient of the output)), then the parameters;
-# the first argument is where the result is written. The modules say which of input and output the gradient
-# wants (``of_output`` in nn/transfer.lua).
+# the result is written to the first argument. The modules declare whether the gradient takes the input or the
+# output (``of_output`` in nn/transfer.lua).
 _FUNCTIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "abs": (
         lambda out, x: torch.abs(x, out=out),
@@ -113,8 +113,8 @@ def _shrunk(x: Tensor, limit: float) -> Tensor:
     return torch.where(x > limit, x - limit, torch.where(x < -limit, x + limit, 0.0))
 
 
-# The same functions where an element is a NaN or infinite, as Torch7's comparisons decide; those of the table
-# above decide otherwise, but are up to a hundred times as fast.
+# The same functions for NaN and infinite elements, which follow Torch7's comparisons. Those of the table
+# above do not, but are up to a hundred times as fast.
 _UNUSUAL: dict[str, tuple[Callable[..., Tensor] | None, Callable[..., Tensor] | None]] = {
     "threshold": (
         lambda x, limit, value: torch.where(x > limit, x, value),
@@ -138,7 +138,7 @@ _UNUSUAL: dict[str, tuple[Callable[..., Tensor] | None, Callable[..., Tensor] | 
 
 
 def _is_unusual(x: Tensor) -> bool:
-    """Whether an element may be a NaN or infinite; of a GPU's always, which would have to be waited for."""
+    """Returns whether an element may be NaN or infinite; True on a GPU, where checking would mean waiting."""
     return x.is_cuda or not math.isfinite(x.sum().item())
 
 
@@ -153,8 +153,8 @@ def _function(name: str, which: int, x: Tensor) -> Callable[..., Any]:
 def _compute(
     out: Tensor, f: Callable[..., Any], read: tuple[Tensor, ...], parameters: tuple[Any, ...]
 ) -> None:
-    """Writes f of the tensors ``read`` to out: directly, where PyTorch may write it while it reads, that is
-    where each is out itself or lies elsewhere."""
+    """Writes f of the tensors ``read`` to out: directly if each is out itself or does not overlap it, so that
+    PyTorch may write while it reads."""
     place = out.untyped_storage().data_ptr()
     if all(
         t.shape == out.shape and (t.untyped_storage().data_ptr() != place or t.is_set_to(out)) for t in read
@@ -185,7 +185,7 @@ def _class_dimension(x: Tensor) -> int:
 
 
 def _exact(x: Tensor) -> Tensor:
-    """In double precision, in which Torch7 adds up on a CPU."""
+    """Returns x in double precision, in which Torch7 adds up on a CPU."""
     return x if x.is_cuda else x.double()
 
 
@@ -194,7 +194,7 @@ def class_softmax(out: Out, x: Tensor, name: str) -> None:
     dimension = _class_dimension(x)
     out.resize_(x.shape)
     if name == "log_softmax":
-        # A sum in single precision would put all logarithms, and so sums of gradients, off alike.
+        # A sum in single precision would shift all logarithms alike, and so sums of gradients.
         out.copy_(_aten._log_softmax(_exact(x), dimension, False))
     else:
         _aten._softmax.out(-x if name == "softmin" else x, dimension, False, out=out)
@@ -217,7 +217,7 @@ def class_softmax_gradient(grad: Out, y: Tensor, grad_output: Tensor, name: str)
 
 
 def _planes(x: Tensor) -> int:
-    """Returns the dimension of the planes: the second, also of three, or that of a vector."""
+    """Returns the dimension of the planes: the second, also of 3-D inputs, or the only one of a vector."""
     return min(1, x.dim() - 1)
 
 
@@ -241,7 +241,7 @@ def _prelu_grad_input(x: Tensor, grad: Tensor, weight: Tensor, bias: None) -> Te
 
 def _prelu_grad_parameters(x: Tensor, grad: Tensor, weight: Tensor, bias: None) -> tuple[Tensor, None]:
     _check_planes(x, weight)
-    each = torch.where(x <= 0, grad * x, 0.0)  # of a NaN, too, none
+    each = torch.where(x <= 0, grad * x, 0.0)  # none for NaN either
     if weight.numel() == 1:
         return each.sum().view(1), None
     return each.sum([d for d in range(x.dim()) if d != _planes(x)]) if x.dim() > 1 else each, None

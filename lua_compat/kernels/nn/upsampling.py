@@ -1,4 +1,4 @@
-"""Larger images and volumes."""
+"""Upsampling of images and volumes."""
 
 import functools
 import math
@@ -23,8 +23,8 @@ _SMALL_MATRIX = 1 << 15  # elements
 def _interpolation(
     inner: tuple[int, ...], sizes: tuple[int, ...], dtype: torch.dtype, device: torch.device
 ) -> list[Tensor]:
-    """Returns the matrices that interpolate along the last dimensions, of sizes ``inner``, to ``sizes``;
-    where one matrix for all of them is small, that one."""
+    """Returns the matrices that interpolate along the last dimensions, from sizes ``inner`` to ``sizes``; a
+    single matrix for all of them where that is small."""
     each = [_interpolation_matrix(n, size, dtype) for n, size in zip(inner, sizes, strict=True)]
     if math.prod(inner) * math.prod(sizes) <= _SMALL_MATRIX:
         each = [functools.reduce(torch.kron, each)]
@@ -32,10 +32,10 @@ def _interpolation(
 
 
 def _neighbours(n: int, size: int, dtype: torch.dtype) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
-    """Returns the points before and behind each of ``size`` places among n points, ends on ends, each with
-    what it counts.
+    """Returns, for each of ``size`` positions among n points (with corners aligned), the points before and
+    after it, each with its weight.
 
-    Torch7 works the positions out in single precision, whatever the type of the tensor.
+    Torch7 computes the positions in single precision, whatever the tensor's type.
     """
     step = torch.tensor((n - 1) / (size - 1) if size > 1 else 0.0, dtype=torch.float32)
     places = step * torch.arange(size, dtype=torch.float32)
@@ -53,7 +53,7 @@ def _interpolation_matrix(n: int, size: int, dtype: torch.dtype) -> Tensor:
 
 
 def _multiplied(x: Tensor, matrices: list[Tensor], sizes: tuple[int, ...]) -> Tensor:
-    """Along the last dimensions of x, which become ``sizes``, a matrix each, or one for all of them."""
+    """Multiplies the last dimensions of x, which become ``sizes``, by a matrix each, or by one for all."""
     axes = len(sizes)
     if len(matrices) == 1:
         return F.linear(x.flatten(-axes), matrices[0]).unflatten(-1, sizes)
@@ -63,12 +63,12 @@ def _multiplied(x: Tensor, matrices: list[Tensor], sizes: tuple[int, ...]) -> Te
 
 
 def _spreads(x: Tensor) -> bool:
-    """Whether a matrix product may spread an element that is not finite over all others."""
+    """Returns whether x has elements that a matrix product would spread to others: NaN or infinite ones."""
     return not x.is_cuda and not math.isfinite(x.sum().item())
 
 
 def _upsample_linear(x: Tensor, *sizes: int) -> Tensor:
-    """To ``sizes``, those of the last dimensions."""
+    """Interpolates to ``sizes``, those of the last dimensions."""
     if _spreads(x):
         for axis, size in zip(range(-1, -len(sizes) - 1, -1), reversed(sizes), strict=True):
             (lower, before), (upper, behind) = _neighbours(x.shape[axis], size, x.dtype)
@@ -96,7 +96,7 @@ def _upsample_nearest(x: Tensor, *sizes: int) -> Tensor:
 
 
 def _upsample_nearest_gradient(x: Tensor, grad: Tensor, *sizes: int) -> Tensor:
-    """For ``sizes`` that are multiples of the input's: the sums of the blocks that they became."""
+    """Sums the block of each pixel, for ``sizes`` that are multiples of the input's."""
     blocks = [size // n for size, n in zip(sizes, x.shape[-len(sizes) :], strict=True)]
     pool = F.avg_pool2d if len(sizes) == 2 else F.avg_pool3d
     return pool(grad, blocks, divisor_override=1)

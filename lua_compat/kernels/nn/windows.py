@@ -1,7 +1,7 @@
 """Pooling windows that start outside the image.
 
-With ``ceil`` and without padding Torch7 counts a last window also where it starts behind the image; PyTorch
-leaves it out. Sizes that a script computes, of a Linear layer after it, depend on it.
+With ``ceil`` and without padding Torch7 keeps a last window even if it starts past the image; PyTorch drops
+it. Sizes computed by scripts, as of a Linear layer after it, depend on this.
 """
 
 from collections.abc import Sequence
@@ -19,11 +19,11 @@ def windows_outside(
     ceil: bool,
     dilation: Sequence[int] | None = None,
 ) -> list[int]:
-    """Returns how many windows, 0 or 1 in each dimension, Torch7 has after those of PyTorch."""
+    """Returns how many more windows (0 or 1 in each dimension) Torch7 has than PyTorch."""
     if not ceil or any(padding):
         return [0] * len(sizes)
     spans = [n * (k - 1) + 1 for n, k in zip(dilation or [1] * len(kernel), kernel, strict=True)]
-    # the last of the windows that are counted, from 0, is the first to reach the end or more
+    # Torch7's last window, from 0, is the first that reaches the end
     lasts = [-(-(size - span) // step) for size, span, step in zip(sizes, spans, steps, strict=True)]
     return [
         int(last > 0 and last * step >= size) for last, size, step in zip(lasts, sizes, steps, strict=True)
@@ -42,8 +42,8 @@ def means_outside(
 ) -> Tensor:
     """Returns Torch7's means of windows some of which start outside an image: 0 / (elements up to the end).
 
-    That is NaN where a window starts right at the end, and 0 if it starts behind it. ``counts``: the
-    numbers of windows. The result (windows x windows) is meant for those outside only.
+    That is NaN where a window starts exactly at the end, and 0 if it starts past it. ``counts``: the numbers
+    of windows. Only the windows outside are meaningful in the result (windows x windows).
     """
     slacks = [
         (size - torch.arange(count) * step).clamp(max=width)
@@ -63,5 +63,5 @@ def without_outside(of_output: Tensor, outside: Sequence[int]) -> Tensor:
 
 
 def lowest(dtype: torch.dtype) -> float:
-    """Returns the maximum of no elements: the least finite number, as in Torch7."""
+    """Returns the maximum of an empty window: the lowest finite number, as in Torch7."""
     return torch.finfo(dtype).min

@@ -1,4 +1,4 @@
-"""Convolutions in which a table says which input plane goes to which output plane, and gradients.
+"""Convolutions in which a table lists which input plane contributes to which output plane; gradients.
 
 table: connections x (input plane, output plane), from 1; weight: connections x kernel height x kernel width.
 """
@@ -20,7 +20,7 @@ _MOST_PLANES = 1 << 20
 
 
 def _filters(weight: Tensor, table: Tensor, outputs: int) -> Tensor:
-    """Returns the filters of an ordinary convolution, output x input x kh x kw: zero where nothing is
+    """Returns the filters of an ordinary convolution, output x input x kh x kw: zero for pairs that are not
     connected."""
     inputs, places = _places(table, outputs)
     dense = weight.new_zeros(outputs * inputs, *weight.shape[1:])
@@ -29,8 +29,8 @@ def _filters(weight: Tensor, table: Tensor, outputs: int) -> Tensor:
 
 
 def _places(table: Tensor, outputs: int) -> tuple[int, Tensor]:
-    """Returns how many input planes are connected, and which filter each connection is: output * inputs +
-    input."""
+    """Returns how many input planes are connected, and the position of each connection's filter: output *
+    inputs + input."""
     check_indices(table.long()[:, 0], _MOST_PLANES, "input plane of a connection")
     check_indices(table.long()[:, 1], outputs, "output plane of a connection")
     entries = table.long() - 1
@@ -50,7 +50,7 @@ def _batch(x: Tensor) -> Tensor:
 
 
 def _is_finite(t: Tensor) -> bool:
-    """Returns whether zeros, the filters of what is not connected, may be multiplied with t's elements."""
+    """Returns whether t is finite, so that multiplying by the zeros of missing connections is harmless."""
     return bool(t.isfinite().all())
 
 
@@ -59,7 +59,7 @@ def _by_connection(
 ) -> Tensor:
     """Returns the sums, in ``planes`` planes, of each connection's convolution of its plane of the batch t.
 
-    ``pairs``: of each connection the plane of t and that of the sum, from 0.
+    ``pairs``: for each connection the plane of t and that of the sum, from 0.
     """
     source, target = pairs
     one = F.conv_transpose2d if full else F.conv2d
@@ -128,7 +128,7 @@ def mapped_convolution_grad_input(
         batch, steps = _batch(grad_output), (dh, dw)
         found = _by_connection(batch, weight, (source, target), filters.shape[1], steps, not full)
         left = [here - there for here, there in zip(x.shape[-2:], found.shape[-2:], strict=True)]
-        found = F.pad(found, (0, left[1], 0, left[0]))  # what no window covers
+        found = F.pad(found, (0, left[1], 0, left[0]))  # pixels that no window covers
     else:
         found = _gradients(x, grad_output, filters, dw, dh, full, [True, False, False])[0]
     if found.shape[1] < x.shape[-3]:  # the other planes are not connected

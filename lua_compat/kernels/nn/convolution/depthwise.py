@@ -1,4 +1,4 @@
-"""Convolution of each plane of an image on its own."""
+"""Depthwise convolution: each plane of an image separately."""
 
 import torch.nn.functional as F
 from torch import Tensor
@@ -15,7 +15,7 @@ SANDBOXED = __all__
 def _depthwise_convolution(
     x: Tensor, weight: Tensor, bias: Tensor | None, kw: int, kh: int, dw: int, dh: int, pw: int, ph: int
 ) -> Tensor:
-    """Each plane on its own; weight: output x (input * kh * kw), planes out: input-major."""
+    """Convolves each plane separately; weight: output x (input * kh * kw), planes out: input-major."""
     if x.dim() not in (3, 4):
         raise argument_error(2, f"3D or 4D input tensor expected but got: {sizes_text(x)}")
     outputs, planes = weight.shape[0], weight.numel() // (weight.shape[0] * kh * kw)

@@ -1,7 +1,7 @@
 """Convolutions of images and volumes, plain and transposed, forward and gradients, over PyTorch's operators.
 
 An image is planes x height x width, a volume planes x time x height x width; a batch has one more dimension
-in front, and so have its results. Numbers come in the order of nn's modules: (time,) width, height.
+in front, and so have its results. Numbers are in the order of nn's modules: (time,) width, height.
 """
 
 from math import prod
@@ -24,7 +24,8 @@ def _by_dimension(numbers: tuple[int, ...]) -> list[int]:
 
 
 def _geometry(axes: int, kind: str, numbers: tuple[int, ...]) -> tuple[Any, ...]:
-    """Steps, paddings, dilations, transposed, output paddings, groups: what PyTorch's operator wants."""
+    """Steps, paddings, dilations, transposed, output paddings, groups: the arguments of PyTorch's
+    operator."""
     steps, pads = _by_dimension(numbers[:axes]), _by_dimension(numbers[axes : 2 * axes])
     last = _by_dimension(numbers[2 * axes : 3 * axes]) if len(numbers) > 2 * axes else None
     if kind == "transposed":
@@ -38,7 +39,8 @@ def _batched(x: Tensor, weight: Tensor) -> Tensor:
 
 
 def _is_product(weight: Tensor, kind: str, numbers: tuple[int, ...]) -> bool:
-    """Tells Torch7's VolumetricConvolution, which leaves it to the matrix product to find wrong planes."""
+    """Recognizes Torch7's VolumetricConvolution, in which the matrix product finds a wrong number of
+    planes."""
     return kind == "plain" and weight.dim() == 5 and len(numbers) == 6
 
 

@@ -1,9 +1,9 @@
 """Convolution by im2col and matrix products, on images as Torch7 keeps them: (batch, plane, height, width).
 
-Weights are (output plane, input plane * tap) and used as they are: Lua writes to them through pointers, so
-that no copy of one may outlive a call. What is left to choose is whether columns are gathered from the images
-as they lie or from copies with their planes last, their order, and the library that multiplies; which is the
-fastest depends on the layer and the machine.
+Weights are (output plane, input plane * tap). They are not copied beyond a call, because Lua writes to them
+through pointers. Three choices remain: whether columns are gathered from the images as they are or from
+copies in channels-last layout; their order; and the library that multiplies. Which is the fastest depends on
+the layer and the machine.
 """
 
 import math
@@ -30,22 +30,23 @@ from convnet_benchmarks.nets.phases import FORWARD, INPUT_GRADIENT, WEIGHT_GRADI
 from lua_compat.kernels.nn.convolution import operators
 from lua_compat.kernels.workspace import Workspace
 
-# Multiply-adds of an image from which on candidates are timed: about half a millisecond of work.
+# Candidates are timed from this many multiply-adds per image on: about half a millisecond of work.
 _WORTH_TIMING = 50_000_000
-# Weights of a kernel that covers its input from which on candidates are timed: the cache does not hold them.
+# Likewise, from this many weights of a kernel that covers its input: more than the cache holds.
 _WEIGHTS_WORTH_TIMING = 1_000_000
-# Candidates are timed on as many images as make this much work: every one goes through a batch in pieces.
+# Candidates are timed on images of this much work altogether: each computes a batch in pieces.
 _TIMED_WORK = 12_000_000_000
-# Of images, before and after, that are copied at once: few enough for a shared last-level cache.
+# Size of the images copied at once, inputs and outputs: small enough for a shared last-level cache.
 _COPIED_BYTES = 16 << 20
-# Of images before or after a convolution by oneDNN, whose results come in fresh memory: less is used again.
+# Size of oneDNN's inputs or outputs at a time. Its results are in new memory, reused only if smaller.
 _RESULT_BYTES = 512 << 10
-# Planes that oneDNN computes with at once.
+# Planes in oneDNN's blocked layout.
 _BLOCK = 16
 
 
 class Im2col:
-    """The three phases of a convolution. ``weight`` and ``grad_weight`` are contiguous matrices."""
+    """The three phases of a convolution: output, gradient of the input, gradient of the weight. ``weight``
+    and ``grad_weight`` are contiguous matrices."""
 
     def __init__(self, shape: ConvolutionShape, memory: Memory) -> None:
         self.shape = shape
@@ -69,7 +70,7 @@ class Im2col:
 
 
 class Planar(Im2col):
-    """Columns (plane * tap, position), as Torch7's own: results come out, and gradients go in, in place.
+    """Columns (plane * tap, position), as in Torch7: outputs are written, and gradients read, in place.
 
     ``library`` multiplies for the weight gradient; oneDNN would lay columns out again in the other phases.
     """
@@ -158,7 +159,7 @@ class Planar(Im2col):
                 target.copy_(product.view(planes, count, *target.shape[2:]).transpose(0, 1))
 
     def _gradient(self, grad_out: Tensor, piece: tuple[slice, slice], result: Tensor) -> Tensor:
-        """A piece of it as (plane, position)."""
+        """Returns a piece of the gradient as (plane, position)."""
         grad = grad_out[piece[0], :, piece[1]]
         planes = grad.shape[1]
         if grad.shape[0] == 1:
@@ -207,9 +208,9 @@ class _Ordered(Im2colGemm):
 
 
 class PlanesLast(Im2col):
-    """The engine's im2col on copies of some images at a time with their planes last.
+    """The engine's im2col on channels-last copies of some images at a time.
 
-    ``order`` and ``library`` are the engine's; a weight that has to be reordered is so in every call.
+    ``order`` and ``library`` are the engine's; a weight that needs another order is reordered in every call.
     """
 
     def __init__(self, shape: ConvolutionShape, workspace: Workspace, order: str, library: str) -> None:
@@ -219,7 +220,8 @@ class PlanesLast(Im2col):
         self.library = library
 
     def _parts(self, weight: Tensor | None) -> Iterator[tuple[slice, Im2colGemm, Tensor, Tensor, Tensor]]:
-        """Some images, the kernel for them, buffers for them before and after, and the weight in order."""
+        """Yields some images, the kernel for them, buffers for their inputs and outputs, and the reordered
+        weight."""
         shape, dtype = self.shape, self.shape.dtype
         (_, *before), (_, *after) = shape.input_shape, shape.output_shape
         image_bytes = (math.prod(before) + math.prod(after)) * dtype.itemsize
@@ -263,7 +265,7 @@ def _planes_last(images: Tensor) -> Tensor:
 
 
 class Direct(Im2col):
-    """oneDNN's convolution, on some images at a time: it lays them out in blocks of planes by itself."""
+    """oneDNN's convolution, on some images at a time, which it converts to its blocked layout itself."""
 
     def _pieces(self) -> list[slice]:
         _, *one = self.shape.output_shape
@@ -277,7 +279,7 @@ class Direct(Im2col):
 
     def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
         for images in self._pieces():
-            # of the input only the sizes count
+            # of the input only the sizes are used
             operators.input_gradient(self.shape, grad_in[images], grad_out[images], weight, grad_in[images])
 
     def weight_gradient(self, x: Tensor, grad_out: Tensor, grad_weight: Tensor) -> None:
@@ -286,7 +288,7 @@ class Direct(Im2col):
 
 
 class Covering(Im2col):
-    """A kernel as large as its input, 1x1 on one pixel among them: one row per image, nothing to gather."""
+    """A kernel as large as its input (1x1 on one pixel, too): one row per image, nothing to gather."""
 
     def __init__(self, shape: ConvolutionShape, memory: Memory, product: MatrixProduct) -> None:
         super().__init__(shape, memory)
@@ -306,14 +308,14 @@ Maker = Callable[[Workspace], Im2col]
 
 
 def _fills_blocks(shape: ConvolutionShape) -> bool:
-    """Tells layers whose planes fill the blocks that oneDNN computes with: it then is about twice as fast as
-    columns and BLAS, and where they do not, slower. A kernel of one pixel is a product already."""
+    """Returns whether a layer's planes fill oneDNN's blocks. If so, oneDNN takes about half the time of
+    columns and BLAS; if not, it is slower. A 1x1 kernel is a matrix product already."""
     planes = shape.in_channels, shape.out_channels
     return shape.taps > 1 and all(count % _BLOCK == 0 for count in planes)
 
 
 def candidates(shape: ConvolutionShape, phase: str) -> dict[str, Maker]:
-    """Ways to run one phase, the plainest first."""
+    """Returns the ways to run one phase, the simplest first."""
     if shape.covers_input:
         features = shape.in_channels * shape.taps
         products = linear_candidates(shape.batch, features, shape.out_channels, shape.dtype, phase)
@@ -382,7 +384,7 @@ def _run(
     work: Callable[[Im2col, int], None],
     trial: Callable[[Im2col, int], None],
 ) -> None:
-    """``work`` by the fastest candidate, of a small layer by the plainest; ``trial`` is what is timed."""
+    """Runs ``work`` by the fastest candidate, for a small layer by the simplest; ``trial`` is timed."""
     found = candidates(shape, phase)
     name = next(iter(found))
     image_work = shape.multiply_adds // shape.batch

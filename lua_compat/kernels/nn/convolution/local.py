@@ -1,4 +1,4 @@
-"""Convolution of images with weights of its own at each position."""
+"""Locally connected layers: convolution of images with separate weights at each position."""
 
 import torch
 import torch.nn.functional as F
@@ -15,8 +15,8 @@ SANDBOXED = __all__
 def _local_convolution(
     x: Tensor, weight: Tensor, bias: Tensor | None, kw: int, kh: int, dw: int, dh: int, pw: int, ph: int
 ) -> Tensor:
-    """A convolution whose weight (rows x columns x output x input x kh x kw in this order, whatever its
-    sizes) differs from place to place."""
+    """Computes a convolution whose weight differs between positions: rows x columns x output x input x kh x
+    kw elements in this order, in any shape."""
     padded = F.pad(x, (pw, pw, ph, ph))
     windows = padded.unfold(-2, kh, dh).unfold(-2, kw, dw)
     inputs, rows, columns = windows.shape[-5:-2]

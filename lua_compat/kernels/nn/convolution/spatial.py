@@ -48,13 +48,13 @@ def _check_gradient(grad_output: Tensor, x: Tensor, shape: ConvolutionShape) -> 
 
 
 def _matrix(weight: Tensor) -> Tensor:
-    """Weights as output planes x everything else, contiguous."""
+    """Returns the weight as a contiguous matrix, one row per output plane."""
     return weight.reshape(weight.shape[0], -1).contiguous()
 
 
 @contextmanager
 def _contiguous(tensor: Tensor) -> Iterator[Tensor]:
-    """``tensor`` to be written, by way of a contiguous copy if it is not."""
+    """Yields a contiguous tensor to write to: ``tensor``, or a copy that is then copied back."""
     if tensor.is_contiguous():
         yield tensor
     else:

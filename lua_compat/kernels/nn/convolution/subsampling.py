@@ -17,8 +17,8 @@ _aten = torch.ops.aten
 
 
 def _by_plane(parameter: Tensor, x: Tensor) -> Tensor:
-    """Returns one number per plane of the images: the first elements, in files of old versions of three
-    dimensions."""
+    """Returns one number per plane of the images: the first elements of parameters that, in files of old
+    versions, have three dimensions."""
     return parameter.reshape(-1)[: x.shape[-3], None, None]
 
 
@@ -30,7 +30,8 @@ def _in_place_of(parameter: Tensor, gradient: Tensor) -> Tensor:
 
 
 def _check_gradient(x: Tensor, grad: Tensor, kw: int, kh: int, dw: int, dh: int) -> None:
-    """Raises ValueError unless a gradient has the sizes of the output: PyTorch does not look at the batch."""
+    """Raises ValueError unless a gradient has the sizes of the output: PyTorch does not check the batch
+    size."""
     rows, columns = (int(x.shape[-2]) - kh) // dh + 1, (int(x.shape[-1]) - kw) // dw + 1
     check_gradient(grad, (*x.shape[:-2], rows, columns))
 

@@ -51,7 +51,7 @@ def _temporal_convolution_grad_parameters(
 def _temporal_row_convolution(
     x: Tensor, weight: Tensor, bias: Tensor | None, dw: int, features_first: bool
 ) -> Tensor:
-    """Each feature on its own."""
+    """Convolves each feature separately."""
     if x.dim() not in (2, 3):
         raise argument_error(1, f"2D or 3D (batch mode) input tensor expected, but got :{sizes_text(x)}")
     rows = x if features_first else x.transpose(-1, -2)
