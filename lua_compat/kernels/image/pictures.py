@@ -159,7 +159,7 @@ def image_pixels_of_file(path: str, as_bytes: bool) -> tuple[int, int, int, int,
 
 
 def image_pixels_of_ppm(path: str, as_bytes: bool) -> tuple[int, int, int, int, bytes]:
-    """Like ``image_pixels_of_file``, for a PPM or PGM."""
+    """Works like ``image_pixels_of_file``, for a PPM or PGM."""
     return _for_lua(read_ppm(from_lua(path)), as_bytes)
 
 
