@@ -25,6 +25,24 @@ def _local_convolution(
     return result if bias is None else result + bias.reshape(-1, rows, columns)
 
 
-local_convolution, local_convolution_grad_input, local_convolution_grad_parameters = parametric_kernels(
-    _local_convolution
-)
+local_convolution, local_convolution_grad_input, _add_gradients = parametric_kernels(_local_convolution)
+
+
+def local_convolution_grad_parameters(
+    grad_weight: Tensor,
+    grad_bias: Tensor | None,
+    x: Tensor,
+    grad_output: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    scale: float,
+    kw: int,
+    kh: int,
+    dw: int,
+    dh: int,
+    pw: int,
+    ph: int,
+) -> None:
+    """Adds scale times the gradients. grad_weight may have other sizes than the weight."""
+    weight = weight.reshape(grad_weight.shape)
+    _add_gradients(grad_weight, grad_bias, x, grad_output, weight, bias, scale, kw, kh, dw, dh, pw, ph)
