@@ -35,28 +35,14 @@ end
 
 function luajit.spatial_subsampling(out, x, weight, bias, kw, kh, dw, dh)
    local g = geometry_for(x, weight, bias, kw, kh, dw, dh)
-   if not g then return false end
-   x = in_one_piece(x)
-   if not (gates.typed(x.T, out) and gates.apart(out, x, weight, bias) and gates.plain(x, x.T)
-      and window_sums.begin(g, out, x)) then
-      return false
-   end
-   forward(x.T, g.taps, window_sums.reads_plainly(x))(g, first_element(out), window_sums.elements(g, x), nil,
-      first_element(weight), first_element(bias))
-   return true
+   return g and gates.apart(out, weight, bias)
+      and window_sums.reduce(forward, g, out, x, first_element(weight), first_element(bias))
 end
 
 function luajit.spatial_subsampling_grad_input(grad, x, grad_output, weight, bias, kw, kh, dw, dh)
    local g = geometry_for(x, weight, bias, kw, kh, dw, dh)
-   if not g or not window_sums.are_results(g, grad_output, x) then return false end
-   grad_output = in_one_piece(grad_output)
-   if not (gates.typed(x.T, grad) and gates.apart(grad, grad_output, weight) and gates.plain(grad_output, x.T)
-      and gates.resized_as(grad, x)) then
-      return false
-   end
-   backward(x.T, g.taps, window_sums.reads_plainly(grad_output))(g, window_sums.zeros(g, grad),
-      first_element(grad_output), nil, first_element(weight))
-   return true
+   return g and gates.apart(grad, weight)
+      and window_sums.distribute(backward, g, grad, x, grad_output, first_element(weight))
 end
 
 function luajit.spatial_subsampling_grad_parameters(grad_weight, grad_bias, x, grad_output, weight, bias, scale, kw, kh,

@@ -1,13 +1,9 @@
 -- Average-pooling of images and volumes of few elements.
 local ffi = require 'ffi'
-local memory = require 'torch.core.memory'
 local ways = require 'torch.core.ways'
-local gates = require 'nn.shared.luajit.gates'
-local rooms = require 'nn.shared.luajit.scratch'
 local window_sums = require 'nn.shared.luajit.window_sums'
 
 local luajit, no = ways.luajit, ways.no
-local first_element = memory.first_element
 local min, max = math.min, math.max
 
 -- Pooling: p = the means of q. Its gradient: the elements of p receive their shares of the gradients q. a: the divisor
@@ -44,29 +40,9 @@ local function of_volumes(x, kt, kw, kh, dt, dw, dh, ...)
    return of_plain_volumes(x, kt, kw, kh, dt, dw, dh)
 end
 
-local function means(out, x, g)
-   if not g then return false end
-   x = rooms.in_one_piece(x)
-   if not (gates.typed(x.T, x, out) and gates.apart(out, x) and gates.plain(x, x.T)
-      and window_sums.begin(g, out, x)) then
-      return false
-   end
-   average(x.T, g.taps, window_sums.reads_plainly(x))(g, first_element(out), window_sums.elements(g, x), nil,
-      g.divisors)
-   return true
-end
-
+local function means(out, x, g) return window_sums.reduce(average, g, out, x, g and g.divisors) end
 local function slopes(gradient, x, grad_output, g)
-   if not g or not window_sums.are_results(g, grad_output, x) then return false end
-   grad_output = rooms.in_one_piece(grad_output)
-   if not (gates.typed(x.T, x, gradient) and gates.apart(gradient, grad_output) and gates.plain(grad_output, x.T)
-      and gates.resized_as(gradient, x)) then
-      return false
-   end
-   local p = window_sums.zeros(g, gradient)
-   distribute(x.T, g.taps, window_sums.reads_plainly(grad_output))(g, p, first_element(grad_output), nil, g.divisors)
-   window_sums.write(g, gradient, p)
-   return true
+   return window_sums.distribute(distribute, g, gradient, x, grad_output, g and g.divisors)
 end
 
 function luajit.spatial_average_pooling(out, x, kw, kh, dw, dh, pw, ph, by_ceil, with_border)

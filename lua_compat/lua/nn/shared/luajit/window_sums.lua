@@ -11,7 +11,8 @@ local geometry = require 'nn.shared.luajit.geometry'
 local rooms = require 'nn.shared.luajit.scratch'
 local lengths = require 'nn.shared.luajit.copy_rows'
 
-local count, fill, room, bytes_at = memory.count, ffi.fill, rooms.room, rooms.bytes_at
+local count, first_element, fill, room, bytes_at = memory.count, memory.first_element, ffi.fill, rooms.room,
+   rooms.bytes_at
 local floor, max = math.floor, math.max
 
 local window_sums = {}
@@ -163,13 +164,11 @@ function window_sums.geometry_of(names, complete, further)
       complete)
 end
 
--- Whether t has the sizes of x with the windows' frames, rows and columns; and the function that resizes t to these, so
--- that it is contiguous.
+-- Whether t has the sizes of x with the windows' frames, rows and columns.
 function window_sums.are_results(g, t, x)
    return t.T == x.T and gates.sized(t, x, g.rows, g.columns, nil, g.volumes and g.frames or nil)
       or no 'tensors of different sizes or types'
 end
-function window_sums.begin(g, t, x) return gates.begun(t, x, g.rows, g.columns, nil, g.volumes and g.frames or nil) end
 
 -- Copies the planes of images at `images` to padded ones at `laid`, or back.
 local function copy_planes(g, laid, images, size, is_inward)
@@ -180,8 +179,8 @@ local function copy_planes(g, laid, images, size, is_inward)
 end
 
 -- A pointer to the elements of x, which is contiguous, padded with zeros.
-function window_sums.elements(g, x)
-   if not g.has_border then return memory.first_element(x) end
+local function elements(g, x)
+   if not g.has_border then return first_element(x) end
    local bytes = g.all * g.high * g.wide * x.T.size
    local laid = room('laid', bytes)
    fill(laid, bytes)
@@ -189,21 +188,37 @@ function window_sums.elements(g, x)
    return (ffi.cast(x.T.pointer, laid))
 end
 
--- A pointer to zeros to which the elements of t, which is contiguous, are added; window_sums.write copies the result to
--- t.
-function window_sums.zeros(g, t)
-   local bytes = g.all * g.time * g.high * g.wide * t.T.size
-   local p = g.has_border and room('laid', bytes) or bytes_at(t)
-   fill(p, bytes)
-   return (ffi.cast(t.T.pointer, p))
-end
-function window_sums.write(g, t, p)
-   if g.has_border then copy_planes(g, ffi.cast('char *', p), bytes_at(t), t.T.size, false) end
+-- Whether a loop may read all elements of both tensors directly; s may be nil.
+local function reads_plainly(t, s) return few.reads_plainly(t, t) and (not s or few.reads_plainly(s, s)) end
+window_sums.reads_plainly = reads_plainly
+
+-- Resizes out to one element for each window of x, and computes them by `loop`, of window_sums.sums. a, b: its pointers
+function window_sums.reduce(loop, g, out, x, a, b)
+   if not g then return false end
+   x = rooms.in_one_piece(x)
+   if not (gates.typed(x.T, x, out) and gates.apart(out, x) and gates.plain(x, x.T)
+      and gates.begun(out, x, g.rows, g.columns, nil, g.volumes and g.frames or nil)) then
+      return false
+   end
+   loop(x.T, g.taps, reads_plainly(x))(g, first_element(out), elements(g, x), nil, a, b)
+   return true
 end
 
--- Whether a loop may read all elements of both tensors directly; s may be nil.
-function window_sums.reads_plainly(t, s)
-   return few.reads_plainly(t, t) and (not s or few.reads_plainly(s, s))
+-- Resizes gradient to x's sizes and zeros, and adds to the elements of each window by `loop`, of window_sums.loop.
+function window_sums.distribute(loop, g, gradient, x, grad_output, a)
+   if not g or not window_sums.are_results(g, grad_output, x) then return false end
+   grad_output = rooms.in_one_piece(grad_output)
+   local T = x.T
+   if not (gates.typed(T, x, gradient) and gates.apart(gradient, grad_output) and gates.plain(grad_output, T)
+      and gates.resized_as(gradient, x)) then
+      return false
+   end
+   local bytes = g.all * g.time * g.high * g.wide * T.size
+   local p = g.has_border and room('laid', bytes) or bytes_at(gradient)
+   fill(p, bytes)
+   loop(T, g.taps, reads_plainly(grad_output))(g, ffi.cast(T.pointer, p), first_element(grad_output), nil, a)
+   if g.has_border then copy_planes(g, p, bytes_at(gradient), T.size, false) end
+   return true
 end
 
 return window_sums

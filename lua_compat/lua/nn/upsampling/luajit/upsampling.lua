@@ -161,14 +161,7 @@ local function summed(gradient, x, grad_output, height, width)
       and gates.sized(grad_output, x, height, width)) then
       return false
    end
-   local g = windows_over(grad_output, x, height, width)
-   if not g or not window_sums.are_results(g, x, grad_output) then return false end
-   grad_output = rooms.in_one_piece(grad_output)
-   if not (gates.plain(grad_output, x.T) and gates.apart(gradient, grad_output) and gates.resized_as(gradient, x)) then
-      return false
-   end
-   add_up(x.T, g.taps, window_sums.reads_plainly(grad_output))(g, first_element(gradient), first_element(grad_output))
-   return true
+   return window_sums.reduce(add_up, windows_over(grad_output, x, height, width), gradient, grad_output)
 end
 
 for _, kind in ipairs{ 'linear', 'nearest' } do
