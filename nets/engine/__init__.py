@@ -5,9 +5,10 @@
 
 from convnet_benchmarks.nets.engine.choice.algorithms import linear_candidates
 from convnet_benchmarks.nets.engine.choice.effort import QUICK
+from convnet_benchmarks.nets.engine.choice.options import BACKENDS, Options
 from convnet_benchmarks.nets.engine.choice.times_file import cache_file
 from convnet_benchmarks.nets.engine.choice.tuning import Tuner
-from convnet_benchmarks.nets.engine.compilation import BACKENDS, compile
+from convnet_benchmarks.nets.engine.compilation import compile
 from convnet_benchmarks.nets.engine.kernels import onednn
 from convnet_benchmarks.nets.engine.kernels.compiled.ahead import start as compile_ahead
 from convnet_benchmarks.nets.engine.kernels.im2col_gemm import Im2colGemm
@@ -33,6 +34,7 @@ __all__ = [
     "MatrixProduct",
     "Memory",
     "MixedPhases",
+    "Options",
     "Report",
     "StaleWeightError",
     "Tuner",

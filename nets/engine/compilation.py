@@ -1,15 +1,16 @@
 """Compiles a module for one input shape: from its trace to a plan."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
 from torch.nn import Parameter
 
 from convnet_benchmarks.nets.engine.choice.effort import EFFORTS
+from convnet_benchmarks.nets.engine.choice.options import Choices, Options
 from convnet_benchmarks.nets.engine.choice.pieces import IMAGES_OF_PIECE, are_pieces, faster
 from convnet_benchmarks.nets.engine.choice.selection import Selection
 from convnet_benchmarks.nets.engine.choice.times_file import cache_file
@@ -32,7 +33,9 @@ from convnet_benchmarks.nets.engine.values import ReusedMemory, Value
 from convnet_benchmarks.nets.heap import return_free_memory
 from convnet_benchmarks.nets.phases import FORWARD, INPUT_GRADIENT, PHASES, WEIGHT_GRADIENT
 
-BACKENDS = ("auto", "mm", "direct", "winograd", "fft", "stock")
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 DTYPES = (torch.float32, torch.bfloat16, torch.float64)
 
 
@@ -41,29 +44,11 @@ def compile(
     input_shape: tuple[int, ...],
     backend: str = "auto",
     dtype: torch.dtype | None = None,
-    tuning_file: Path | None = None,
-    check_weights: bool = False,
-    tuning: str = "thorough",
-    tuning_seconds: float | None = None,
-    told: Callable[[int, int], None] | None = None,
-    inference: bool = False,
-    fuse_layers: bool = True,
+    **choices: "Unpack[Choices]",
 ) -> EnginePhases:
     """Prepares the three phases of ``module`` for inputs of ``input_shape``: (C, H, W), perhaps with a batch.
 
-    ``backend``: "auto" times every algorithm on every layer and phase once, and keeps the timings in
-    ``tuning_file`` (by default in the user's cache folder); "mm", "direct", "winograd" or "fft" forces a
-    family of algorithms, with matrix products where it does not apply; "stock" runs PyTorch's own operators.
-    ``dtype`` is float32, bfloat16 or float64, and must be that of the parameters (the default).
-    ``check_weights`` compares every kept copy of a weight with the weight on every use (slow; for debugging).
-    ``tuning`` "quick" times less than "thorough", and nothing is timed after ``tuning_seconds`` (4 if quick),
-    the layers with most work first: then similar layers decide, or what is likely the fastest. Compiling
-    counts: what is not ready by then is only compiled if the plan needs it.
-    ``told(layer, layers)`` is called before a layer's candidates are timed, counted from 1. What has been
-    timed is kept if the choice is interrupted.
-    ``inference``: the plan has updateOutput alone. Activations then share memory, sums are computed by the
-    convolution before them, and the kernels keep the weights as they multiply them. Without ``fuse_layers``
-    batch normalisations, sums and ReLUs are layers of their own.
+    The other arguments are those of :class:`Options`.
 
     The module stays as it is; its parameters are read on every call, and gradients go to their ``.grad``.
     Its mode (training or not) is fixed with the plan, and so are its hooks: a module with a hook of any kind
@@ -71,53 +56,23 @@ def compile(
 
     Raises :class:`CompileError` for a module that the engine cannot run, and ValueError for a bad argument.
     """
-    maker = PlanMaker(
-        module,
-        backend,
-        dtype,
-        tuning_file,
-        check_weights,
-        tuning,
-        tuning_seconds,
-        told,
-        inference,
-        fuse_layers,
-    )
-    return maker.plan(module, input_shape)
+    return PlanMaker(module, Options(backend, dtype, **choices)).plan(module, input_shape)
 
 
 class PlanMaker:
-    """Makes plans for a module, or for parts of it, with one choice of options: those of :func:`compile`."""
+    """Makes plans for a module, or for parts of it, with one choice of options."""
 
-    def __init__(
-        self,
-        module: nn.Module,
-        backend: str = "auto",
-        dtype: torch.dtype | None = None,
-        tuning_file: Path | None = None,
-        check_weights: bool = False,
-        tuning: str = "thorough",
-        tuning_seconds: float | None = None,
-        told: Callable[[int, int], None] | None = None,
-        inference: bool = False,
-        fuse_layers: bool = True,
-    ) -> None:
-        if backend not in BACKENDS:
-            raise ValueError(f"unknown backend '{backend}'; accepted: {', '.join(BACKENDS)}")
-        if tuning not in EFFORTS:
-            raise ValueError(f"unknown tuning '{tuning}'; accepted: {', '.join(EFFORTS)}")
-        self.dtype = _number_type(module, dtype)
-        self.backend = backend
-        self.inference = inference
-        self._tuning = tuning
+    def __init__(self, module: nn.Module, options: Options) -> None:
+        effort, seconds, told = EFFORTS[options.tuning], options.tuning_seconds, options.told
+        self.dtype = _number_type(module, options.dtype)
+        self.options = options
         self._place = _Place()
         self._tuner = Tuner(
-            (tuning_file or cache_file()) if backend != "stock" else None,
-            EFFORTS[tuning],
-            EFFORTS[tuning].seconds if tuning_seconds is None else tuning_seconds,
+            (options.tuning_file or cache_file()) if options.backend != "stock" else None,
+            effort,
+            effort.seconds if seconds is None else seconds,
             lambda: told(self._place.layer, self._place.layers) if told else None,
         )
-        self._how = _How(backend, self.dtype, check_weights, inference, fuse_layers)
 
     def plan(self, module: nn.Module, input_shape: tuple[int, ...]) -> EnginePhases:
         """Returns a plan; raises :class:`CompileError` where the engine cannot run the module."""
@@ -126,26 +81,30 @@ class PlanMaker:
                 f"input shape {input_shape}: needs (C, H, W), (N, C, H, W) or (N, features), all positive"
             )
         traced = trace(module, torch.zeros(input_shape, dtype=self.dtype))
-        ahead.start(module, self.backend, self.dtype, input_shape)
+        options = self.options
+        ahead.start(module, options.backend, self.dtype, input_shape)
         ahead.wait(self._tuner.until)  # compilers would disturb the timings
         with torch.no_grad():
-            whole = _Compiler(module, traced, self._how, self._tuner, self._place)
+            whole = self._compiler(module, traced)
             phases = whole.phases()
-            pieces = self.inference and self.backend == "auto" and self._tuning == "thorough"
+            pieces = options.inference and options.backend == "auto" and options.tuning == "thorough"
             if not (pieces and are_pieces(input_shape)):
                 return phases
             try:
                 traced = trace(module, torch.zeros((IMAGES_OF_PIECE, *input_shape[1:]), dtype=self.dtype))
             except CompileError:  # it is made for this batch
                 return phases
-            piece = _Compiler(module, traced, self._how, self._tuner, self._place)
+            piece = self._compiler(module, traced)
             if not whole.does_the_same_for(piece):
                 return phases
             return faster(phases, piece.phases(input_shape[0]), torch.zeros(input_shape, dtype=self.dtype))
 
+    def _compiler(self, module: nn.Module, traced: Trace) -> "_Compiler":
+        return _Compiler(module, traced, self.options, self.dtype, self._tuner, self._place)
+
     def empty_report(self, note: str = "") -> Report:
         """Returns the report of no layers."""
-        return _report(self._how, (), None, note)
+        return _report(self.options, self.dtype, (), None, note)
 
 
 def _number_type(module: nn.Module, dtype: torch.dtype | None) -> torch.dtype:
@@ -169,21 +128,6 @@ def _number_type(module: nn.Module, dtype: torch.dtype | None) -> torch.dtype:
     return chosen
 
 
-@dataclass(frozen=True)
-class _How:
-    """Holds what :func:`compile` was asked for."""
-
-    backend: str
-    dtype: torch.dtype
-    check_weights: bool
-    inference: bool
-    fuse_layers: bool
-
-    @property
-    def phases(self) -> tuple[str, ...]:
-        return (FORWARD,) if self.inference else PHASES
-
-
 @dataclass
 class _Place:
     """How far the choice of kernels is."""
@@ -199,26 +143,29 @@ class _Compiler:
         self,
         module: nn.Module,
         traced: Trace,
-        how: _How,
+        options: Options,
+        dtype: torch.dtype,
         tuner: Tuner,
         place: "_Place",
     ) -> None:
         self.module = module
         self.trace = without_identities(traced)
-        self.how = how
+        self.options = options
+        self.dtype = dtype
+        self.phases_made = (FORWARD,) if options.inference else PHASES
         self.memory = Memory()
         self.tuner = tuner
         self.place = place
         self.selection = Selection(
-            how.backend,
-            how.dtype,
+            options.backend,
+            dtype,
             self.tuner,
             self.memory,
-            how.check_weights,
-            how.phases,
+            options.check_weights,
+            self.phases_made,
         )
         image_dims = 3 if len(traced.shapes[0]) == 3 else 4
-        self.values = [Value(shape, len(shape) == image_dims, how.dtype) for shape in traced.shapes]
+        self.values = [Value(shape, len(shape) == image_dims, dtype) for shape in traced.shapes]
         self.plan = self._layers()
 
     def does_the_same_for(self, piece: "_Compiler") -> bool:
@@ -239,8 +186,8 @@ class _Compiler:
         input, output = self.values[0], self.values[self.trace.output]
         forward: list[Step] = [(layer, _forward) for layer in plan]
         report = partial(self._report, plan)
-        if self.how.inference:
-            reuse = ReusedMemory(self.memory, self.how.dtype)
+        if self.options.inference:
+            reuse = ReusedMemory(self.memory, self.dtype)
             place_data(plan, input, output, self.memory, reuse)
             by_layer: dict[str, Sequence[Step]] = {FORWARD: forward}
             return EnginePhases(
@@ -284,7 +231,7 @@ class _Compiler:
         module = Watch(Contents(self.module).changed)
         threads = Watch(Threads().changed)
         gradients = Watch(Gradients(trained).changed)
-        records = not self.how.check_weights  # on every use: no layer's Python may be left out
+        records = not self.options.check_weights  # on every use: no layer's Python may be left out
 
         def replay(steps: Sequence[Step], *watched: Watch) -> Replay:
             actions = [partial(action, layer) for layer, action in steps]
@@ -308,14 +255,14 @@ class _Compiler:
                 [self.values[index] for index in operation.inputs],
                 self.values[operation.result],
             )
-            if self.how.backend != "stock"
+            if self.options.backend != "stock"
             else StockLayer
             for operation in operations
         ]
-        fuses = self.how.fuse_layers
+        fuses = self.options.fuse_layers
 
         def takes_sum(kind: type[Layer]) -> bool:
-            return fuses and (kind.takes_sum if self.how.inference else kind.differentiates_sum)
+            return fuses and (kind.takes_sum if self.options.inference else kind.differentiates_sum)
 
         found = fuse(self.trace, kinds, fuses, fuses, takes_sum)
         return [self._layer(fused) for fused in found]
@@ -341,19 +288,23 @@ class _Compiler:
             self.tuner.save()
 
     def _report(self, plan: list[Layer]) -> Report:
-        layers = tuple(layer.report(self.how.phases) for layer in plan)
-        return _report(self.how, layers, self.memory.report())
+        layers = tuple(layer.report(self.phases_made) for layer in plan)
+        return _report(self.options, self.dtype, layers, self.memory.report())
 
 
 def _report(
-    how: _How, layers: tuple[LayerReport, ...], memory: MemoryReport | None, note: str = ""
+    options: Options,
+    dtype: torch.dtype,
+    layers: tuple[LayerReport, ...],
+    memory: MemoryReport | None,
+    note: str = "",
 ) -> Report:
     compiled = ""
-    if how.backend != "stock":
-        why_not = compiled_products.why_not(ARITHMETIC[how.dtype])
+    if options.backend != "stock":
+        why_not = compiled_products.why_not(ARITHMETIC[dtype])
         compiled = f"no compiled code: {why_not}" if why_not else f"compiled code by {compiler()}"
-    dtype = str(how.dtype).removeprefix("torch.")
-    return Report(how.backend, dtype, torch.get_num_threads(), layers, memory, compiled, note=note)
+    number_type = str(dtype).removeprefix("torch.")
+    return Report(options.backend, number_type, torch.get_num_threads(), layers, memory, compiled, note=note)
 
 
 def _forward(layer: Layer) -> None:

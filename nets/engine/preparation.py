@@ -3,17 +3,21 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
+from convnet_benchmarks.nets.engine.choice.options import Choices, Options
 from convnet_benchmarks.nets.engine.compilation import PlanMaker
 from convnet_benchmarks.nets.engine.mixed import MixedPhases, Seen
 from convnet_benchmarks.nets.engine.parts import Part, Shapes, parts_of
 from convnet_benchmarks.nets.engine.plan import EnginePhases
 from convnet_benchmarks.nets.engine.trace import CompileError, state_kept, trace
 from convnet_benchmarks.nets.several_inputs import SeveralInputs
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 _PASSES, _FEWEST_PASSES = 8, 2  # a plan's first ones are slower: they make copies of weights and record it
 _SECONDS = 3.0  # of timing, after the fewest passes
@@ -22,10 +26,16 @@ _WORTH = 0.98  # of the time: a difference that timings are sure of
 Opened = Callable[[], AbstractContextManager[EnginePhases | MixedPhases]]
 
 
-def prepare(module: nn.Module, input: Any, **options: Any) -> EnginePhases | MixedPhases:
+def prepare(
+    module: nn.Module,
+    input: Any,
+    backend: str = "auto",
+    dtype: torch.dtype | None = None,
+    **choices: "Unpack[Choices]",
+) -> EnginePhases | MixedPhases:
     """Makes the phases of ``module`` ready for inputs like ``input``: a tensor, or a tuple, list or dict.
 
-    A net that is a list of operations on one tensor gets a plan, as by :func:`compile`, whose ``options`` are
+    A net that is a list of operations on one tensor gets a plan, as by :func:`compile`, whose keywords are
     taken. In any other, the parts that the engine has layers for get plans, and PyTorch's autograd runs what
     is between them. With the backend "auto", PyTorch alone runs a net of which it runs a part anyway, if that
     takes less time. The report says which layers ran where, and why.
@@ -34,19 +44,19 @@ def prepare(module: nn.Module, input: Any, **options: Any) -> EnginePhases | Mix
     and ValueError for a bad option.
     """
     if isinstance(input, Tensor) and input.is_floating_point():
-        options = {"dtype": input.dtype, **options}
-    maker = PlanMaker(module, **options)
+        dtype = dtype or input.dtype
+    maker = PlanMaker(module, Options(backend, dtype, **choices))
     try:
         plan = _whole_plan(maker, module, input)
     except CompileError as error:
         return _mixed(maker, module, input, str(error))
     has_stock = any("stock" in layer.algorithms.values() for layer in plan.report().layers)
-    if maker.backend != "auto" or not has_stock:
+    if maker.options.backend != "auto" or not has_stock:
         return plan
-    _, seen = _observed(module, input, maker.inference, "")
+    _, seen = _observed(module, input, maker.options.inference, "")
 
     def alone(note: str = "") -> MixedPhases:
-        return MixedPhases(module, {}, seen, maker.empty_report(note), maker.inference)
+        return MixedPhases(module, {}, seen, maker.empty_report(note), maker.options.inference)
 
     note = _slower(module, lambda: nullcontext(plan), alone, input)
     if not note:
@@ -72,11 +82,13 @@ def _whole_plan(maker: PlanMaker, module: nn.Module, input: Any) -> EnginePhases
 
 def _mixed(maker: PlanMaker, module: nn.Module, input: Any, why_not: str) -> MixedPhases:
     """Returns plans for parts of the net, in PyTorch's graph of the rest."""
-    shapes, seen = _observed(module, input, maker.inference, why_not)
-    parts = {} if maker.backend == "stock" else parts_of(_own(module), shapes, maker.dtype, maker.plan)
+    shapes, seen = _observed(module, input, maker.options.inference, why_not)
+    parts = (
+        {} if maker.options.backend == "stock" else parts_of(_own(module), shapes, maker.dtype, maker.plan)
+    )
 
     def made(parts: dict[nn.Module, Part], note: str) -> MixedPhases:
-        return MixedPhases(module, parts, seen, maker.empty_report(note), maker.inference)
+        return MixedPhases(module, parts, seen, maker.empty_report(note), maker.options.inference)
 
     what = "joins the engine's layers" if parts else "runs it all"
     reason = " ".join(why_not.partition("; use PyTorch's autograd")[0].split())
@@ -88,9 +100,9 @@ def _mixed(maker: PlanMaker, module: nn.Module, input: Any, why_not: str) -> Mix
             differentiable = phases.notice_outputs()
         finally:
             phases.close()  # it lets go of nothing but its place in the module
-    if not (differentiable or maker.inference):
+    if not (differentiable or maker.options.inference):
         raise CompileError(f"{type(module).__name__}: its output does not depend on its input or parameters")
-    if maker.backend != "auto" or not parts:
+    if maker.options.backend != "auto" or not parts:
         return made(parts, note)
     slower = _slower(module, lambda: made(parts, ""), lambda: made({}, ""), input)
     if not slower:

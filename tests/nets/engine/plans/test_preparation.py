@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils._pytree import tree_flatten, tree_map
 
-from convnet_benchmarks.nets.engine import CompileError, EnginePhases, MixedPhases, prepare
+from convnet_benchmarks.nets.engine import CompileError, EnginePhases, MixedPhases, Options, prepare
 from convnet_benchmarks.nets.phases import AutogradPhases, Phases
 
 
@@ -352,3 +352,17 @@ def test_many_random_nets_of_known_and_unknown_operations() -> None:
     print("seed", first)
     for seed in range(first, first + 300):
         _random_case(seed)
+
+
+@pytest.mark.parametrize(
+    ("choices", "told"),
+    [
+        ({"backend": "fast"}, "unknown backend 'fast'; accepted: auto, mm, direct, winograd, fft, stock"),
+        ({"tuning": "lazy"}, "unknown tuning 'lazy'; accepted: quick, thorough"),
+    ],
+)
+def test_unknown_names_of_options_are_refused(choices: dict[str, str], told: str) -> None:
+    with pytest.raises(ValueError, match=f"^{told}$"):
+        Options(**choices)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="tunings"):
+        prepare(nn.Linear(3, 2), torch.rand(2, 3), tunings="quick")  # type: ignore[call-arg]

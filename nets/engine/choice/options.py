@@ -1,0 +1,59 @@
+"""The options of a plan: one value, checked when it is made."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypedDict
+
+import torch
+
+from convnet_benchmarks.nets.engine.choice.effort import EFFORTS
+
+BACKENDS = ("auto", "mm", "direct", "winograd", "fft", "stock")
+
+
+class Choices(TypedDict, total=False):
+    """The keywords of :class:`Options` after ``dtype``."""
+
+    tuning_file: Path | None
+    check_weights: bool
+    tuning: str
+    tuning_seconds: float | None
+    told: Callable[[int, int], None] | None
+    inference: bool
+    fuse_layers: bool
+
+
+@dataclass(frozen=True)
+class Options:
+    """``backend``: "auto" times every algorithm on every layer and phase once, and keeps the timings in
+    ``tuning_file`` (by default in the user's cache folder); "mm", "direct", "winograd" or "fft" forces a
+    family of algorithms, with matrix products where it does not apply; "stock" runs PyTorch's own operators.
+    ``dtype`` is float32, bfloat16 or float64, and must be that of the parameters (the default).
+    ``check_weights`` compares every kept copy of a weight with the weight on every use (slow; for debugging).
+    ``tuning`` "quick" times less than "thorough", and nothing is timed after ``tuning_seconds`` (4 if quick),
+    the layers with most work first: then similar layers decide, or what is likely the fastest. Compiling
+    counts: what is not ready by then is only compiled if the plan needs it.
+    ``told(layer, layers)`` is called before a layer's candidates are timed, counted from 1. What has been
+    timed is kept if the choice is interrupted.
+    ``inference``: the plan has updateOutput alone. Activations then share memory, sums are computed by the
+    convolution before them, and the kernels keep the weights as they multiply them. Without ``fuse_layers``
+    batch normalisations, sums and ReLUs are layers of their own.
+    """
+
+    backend: str = "auto"
+    dtype: torch.dtype | None = None
+    tuning_file: Path | None = None
+    check_weights: bool = False
+    tuning: str = "thorough"
+    tuning_seconds: float | None = None
+    told: Callable[[int, int], None] | None = None
+    inference: bool = False
+    fuse_layers: bool = True
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for an unknown name."""
+        if self.backend not in BACKENDS:
+            raise ValueError(f"unknown backend '{self.backend}'; accepted: {', '.join(BACKENDS)}")
+        if self.tuning not in EFFORTS:
+            raise ValueError(f"unknown tuning '{self.tuning}'; accepted: {', '.join(EFFORTS)}")
