@@ -58,6 +58,8 @@ def expected_fields(declared: Declaration, values: list[Any]) -> dict[str, Any]:
         value = next(given, None) if field.role in ("argument", "own") else None
         if value is None:
             value = found.get(field.like) if field.like else field.default
+        if field.role == "optional" and value is None:
+            continue
         if field.role != "own" and (not isinstance(value, str) or value == field.default):
             found[name] = value
     return found

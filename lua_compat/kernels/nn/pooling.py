@@ -292,6 +292,8 @@ def adaptive_max_pooling(out: Out, indices: Out, x: Tensor, h: int, w: int) -> N
     If there is none, Torch7 splits place -1 by the window's width: column 0, in a single column row 0.
     """
     images, (rows, columns) = _batch(x, 2), (h, w)
+    out.resize_((*x.shape[:-2], rows, columns))  # before anything else that is as large
+    indices.resize_((2, *out.shape))
     values, flat = _adaptive_maxima(images, rows, columns)
     none = None
     if _found_none(values):
@@ -303,7 +305,6 @@ def adaptive_max_pooling(out: Out, indices: Out, x: Tensor, h: int, w: int) -> N
     top = _adaptive_windows(height, rows)[0].to(flat)
     left, right = (bound.to(flat) for bound in _adaptive_windows(width, columns))
     write(out, values, x)
-    indices.resize_((2, *out.shape))
     indices[0] = (flat // width - top.unsqueeze(1) + 1).view(out.shape)
     indices[1] = (flat % width - left + 1).view(out.shape)
     if none is not None:
@@ -368,17 +369,22 @@ def temporal_max_pooling_grad_input(
     write(grad, torch.zeros_like(x).scatter_add_(-2, indices + first, grad_output))
 
 
-def _feature_lp_pooling(x: Tensor, width: int, step: int, power: float, axis: int) -> Tensor:
+def _inverse(power: float) -> float:
+    return 1 / power if power else math.inf
+
+
+def _feature_lp_pooling(x: Tensor, width: int, step: int, power: float, is_batch: bool) -> Tensor:
     """(sum x^power)^(1/power) over windows of features."""
-    return x.unfold(axis, width, step).pow(power).sum(-1).pow(1 / power)
+    return x.unfold(int(is_batch), width, step).pow(power).sum(-1).pow(_inverse(power))
 
 
 def _feature_lp_pooling_gradient(
-    x: Tensor, grad: Tensor, width: int, step: int, power: float, axis: int
+    x: Tensor, grad: Tensor, width: int, step: int, power: float, is_batch: bool
 ) -> Tensor:
     """None if the result is 0."""
+    axis = int(is_batch)
     windows = x.unfold(axis, width, step)
-    y = windows.pow(power).sum(-1, keepdim=True).pow(1 / power)
+    y = windows.pow(power).sum(-1, keepdim=True).pow(_inverse(power))
     check_shape(grad, windows.shape[:-1], "gradOutput")
     slopes = torch.where(y == 0, 0.0, (windows / y).pow(power - 1))
     return _aten.unfold_backward(slopes * grad.unsqueeze(-1), x.shape, axis, width, step)

@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lua_compat.kernels.nn.layers import batched, layer_kernels
+from lua_compat.kernels.nn.sizes import check_gradient
 from lua_compat.kernels.results import Scalar
 
 __all__ = [
@@ -79,6 +80,7 @@ def _upsample_linear(x: Tensor, *sizes: int) -> Tensor:
 
 
 def _upsample_linear_gradient(x: Tensor, grad: Tensor, *sizes: int) -> Tensor:
+    check_gradient(grad, (*x.shape[: -len(sizes)], *sizes))
     inner = tuple(x.shape[-len(sizes) :])
     if _spreads(grad):
         for axis, n in zip(range(-len(inner), 0), inner, strict=True):
@@ -97,6 +99,7 @@ def _upsample_nearest(x: Tensor, *sizes: int) -> Tensor:
 
 def _upsample_nearest_gradient(x: Tensor, grad: Tensor, *sizes: int) -> Tensor:
     """Sums the block of each pixel, for ``sizes`` that are multiples of the input's."""
+    check_gradient(grad, (*x.shape[: -len(sizes)], *sizes))
     blocks = [size // n for size, n in zip(sizes, x.shape[-len(sizes) :], strict=True)]
     pool = F.avg_pool2d if len(sizes) == 2 else F.avg_pool3d
     return pool(grad, blocks, divisor_override=1)

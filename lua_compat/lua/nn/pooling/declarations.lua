@@ -86,8 +86,11 @@ return {
    FeatureLPPooling = {
       help = 'The p-norm of neighbouring features.',
       arguments = 'width:whole stride:whole power:number batch_mode:flag?',
+      ranges = { { 5, 'width >= 2 and width <= 16', 'width must be between 2 - 16', 'width' },
+         { 6, 'stride >= 1 and stride <= 4', 'stride must be between 1 - 4', 'stride' } },
       kind = 'plain',
       kernel = 'feature_lp_pooling',
+      takes = 'width stride power batch_mode',
       thnn = {
          updateOutput = 'input output power width stride batch_mode',
          updateGradInput = 'gradOutput input output gradInput power width stride batch_mode',
@@ -152,8 +155,10 @@ return {
    },
    SpatialFractionalMaxPooling = {
       help = 'Max-pooling over windows of random sizes, for outputs of any size.',
-      arguments = 'poolSizeW:whole poolSizeH:whole outW:number outH:number',
+      arguments = 'poolSizeW:whole poolSizeH:whole outW:whole outH:whole',
       fields = 'newRandomPool:flag=false',
+      optional = 'ratioW:number ratioH:number',
+      ranges = { { 7, 'window size', 'poolSizeH poolSizeW' } },
       usage = '(kW, kH, outputWidth, outputHeight)',
       thnn = {
          updateOutput = 'input output outW outH poolSizeW poolSizeH indices randomSamples',
@@ -162,8 +167,10 @@ return {
    },
    VolumetricFractionalMaxPooling = {
       help = 'Max-pooling of volumes over windows of random sizes.',
-      arguments = 'poolSizeT:whole poolSizeW:whole poolSizeH:whole outT:number outW:number outH:number',
+      arguments = 'poolSizeT:whole poolSizeW:whole poolSizeH:whole outT:whole outW:whole outH:whole',
       fields = 'newRandomPool:flag=false',
+      optional = 'ratioT:number ratioW:number ratioH:number',
+      ranges = { { 7, 'window size', 'poolSizeH poolSizeW poolSizeT' } },
       usage = '(kT, kW, kH, outputTime, outputWidth, outputHeight)',
       thnn = {
          updateOutput = 'input output outT outW outH poolSizeT poolSizeW poolSizeH indices randomSamples',
@@ -173,6 +180,8 @@ return {
    SpatialMaxUnpooling = {
       help = 'Puts values back where a max-pooling took them from.',
       arguments = 'pooling:module',
+      optional = 'oheight:whole owidth:whole',
+      ranges = { { 4, 'output size', 'oheight owidth' } },
       thnn = {
          updateOutput = 'input output indices owidth oheight',
          updateGradInput = 'input gradOutput gradInput indices owidth oheight',
@@ -181,9 +190,13 @@ return {
    VolumetricMaxUnpooling = {
       help = 'Puts values back where a max-pooling of volumes took them from.',
       arguments = 'pooling:module',
+      optional = 'otime:whole oheight:whole owidth:whole dT:whole dH:whole dW:whole padT:whole padH:whole padW:whole',
+      ranges = { { 5, 'output size', 'otime oheight owidth' }, { 10, 'stride', 'dT dH dW' },
+         { 13, 'padT >= 0 and padH >= 0 and padW >= 0', 'padding should not be negative, but got padT: %d padH: %d '
+         .. 'padW: %d', 'padT padH padW' } },
       thnn = {
-         updateOutput = 'input output indices otime owidth oheight _ _ _ _ _ _',
-         updateGradInput = 'input gradOutput gradInput indices otime owidth oheight _ _ _ _ _ _',
+         updateOutput = 'input output indices otime owidth oheight dT dW dH padT padW padH',
+         updateGradInput = 'input gradOutput gradInput indices otime owidth oheight dT dW dH padT padW padH',
       },
    },
 }

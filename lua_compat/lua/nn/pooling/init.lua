@@ -9,6 +9,7 @@ local declared = require 'nn.shared.declared'
 local volumes = require 'nn.shared.volumes'
 local whole_numbers = require 'nn.shared.whole_numbers'
 local Module = torch.getmetatable('nn.Module')
+local whole = require('torch.core.arguments').whole
 local STEP, PAD, DILATION = volumes.STEP, volumes.PAD, volumes.DILATION
 local triple, any = volumes.triple, volumes.any
 
@@ -86,7 +87,6 @@ layer.plain{ name = 'FeatureLPPooling',
       if self.width < 2 or self.width > 16 then error('width must be within 2 to 16', 3) end
       if self.stride < 1 or self.stride > 4 then error('stride must be within 1 to 4', 3) end
    end,
-   arguments = function(self) return self.width, self.stride, self.power, self.batch_mode and 1 or 0 end,
    text = function(self)
       return ('(w%d s%d power %d batch %d'):format(self.width, self.stride, self.power, self.batch_mode and 1 or 0)
    end }
@@ -151,16 +151,11 @@ layer.maxima{ name = 'VolumetricDilatedMaxPooling', before = note_volume,
 
 -- Max-pooling over windows at random places, for output sizes that need not divide the input's
 
-local function values(self, prefix, axes)
-   local list = {}
-   for i = #axes, 1, -1 do list[#list + 1] = self[prefix .. axes[i]] end
-   return list
-end
-
 -- axes: their names in the constructor's order, the input's last dimension first
 local function define_fractional(name, axes)
    local class = torch.class('nn.' .. name, 'nn.Module')
    local count = #axes
+   local windows = declared.reader(name, count == 3 and 'poolSizeH poolSizeW poolSizeT' or 'poolSizeH poolSizeW')
 
    -- window sizes, then output sizes (at least 1) or ratios (below 1)
    function class:__init(...)
@@ -200,10 +195,11 @@ local function define_fractional(name, axes)
    end
 
    function class:getOutputSizes_(input)
-      local sizes = {}
+      local sizes, by_ratio = {}, true
+      for _, axis in ipairs(axes) do by_ratio = by_ratio and self['ratio' .. axis] ~= nil end
       for i, axis in ipairs(axes) do
-         local ratio = self['ratio' .. axis]
-         sizes[i] = ratio and math.floor(input:size(input:dim() + 1 - i) * ratio) or self['out' .. axis]
+         sizes[i] = whole(by_ratio and math.floor(input:size(input:dim() + 1 - i) * self['ratio' .. axis])
+            or self['out' .. axis])
          assert(sizes[i] > 0, 'reduction ratio or input size too small')
       end
       return unpack(sizes)
@@ -218,15 +214,24 @@ local function define_fractional(name, axes)
    function class:updateOutput(input)
       self.indices = whole_numbers.beside(input, self.indices)
       self:initSampleBuffer_(input)
-      local numbers = { self:getOutputSizes_(input) }
-      for i = 1, math.floor(count / 2) do numbers[i], numbers[count + 1 - i] = numbers[count + 1 - i], numbers[i] end
-      for _, window in ipairs(values(self, 'poolSize', axes)) do numbers[#numbers + 1] = window end
-      kernel.fractional_max_pooling(self.output, self.indices, input, self.randomSamples, unpack(numbers))
+      local a, b, c = self:getOutputSizes_(input)
+      if c then
+         kernel.fractional_max_pooling(self.output, self.indices, input, self.randomSamples, c, b, a, windows(self))
+      else
+         kernel.fractional_max_pooling(self.output, self.indices, input, self.randomSamples, b, a, windows(self))
+      end
       return self.output
    end
 
    function class:updateGradInput(input, gradOutput)
       assert(self.randomSamples, 'must call updateOutput/forward first')
+      windows(self)
+      local dims = input:dim()
+      for i, size in ipairs{ self:getOutputSizes_(input) } do
+         if gradOutput:dim() ~= dims or gradOutput:size(dims + 1 - i) ~= size then
+            error(("bad argument #3 to 'v' (gradOutput %s unexpected)"):format(volumes.SIZES[axes[i]]), 0)
+         end
+      end
       kernel.fractional_max_pooling_grad_input(self.gradInput, input, gradOutput, self.indices, count)
       return self.gradInput
    end
@@ -251,31 +256,37 @@ define_fractional('VolumetricFractionalMaxPooling', { 'T', 'W', 'H' })
 
 -- The inverse of max-pooling: each element returns to where a pooling module found it; all others are zero.
 
-for pooling_name, axes in pairs{ SpatialMaxPooling = { H = 'height', W = 'width' },
-   VolumetricMaxPooling = { T = 'time', H = 'height', W = 'width' } } do
-   local class = torch.class('nn.' .. pooling_name:gsub('Pooling$', 'Unpooling'), 'nn.Module')
+-- axes: their letters in fields; taken: the sizes of an output; copied: fields of the pooling module that an unpooling
+-- has, too
+local function define_unpooling(name, axes, taken, copied)
+   local pooling_name = 'nn.' .. name:gsub('Unpooling$', 'Pooling')
+   local class, sizes = torch.class('nn.' .. name, 'nn.Module'), declared.reader(name, taken)
+   local windows = {}
+   for k, axis in ipairs(axes) do windows[k] = { size = 'k' .. axis, step = 'd' .. axis } end
+
+   local function check_windows(pooling)
+      for _, axis in ipairs(windows) do
+         assert(pooling[axis.size] == pooling[axis.step],
+            "The size of pooling module's kernel must be equal to its stride")
+      end
+   end
 
    function class:__init(poolingModule)
       Module.__init(self)
-      assert(torch.type(poolingModule) == 'nn.' .. pooling_name,
-         ('Argument must be a nn.%s module'):format(pooling_name))
-      for axis in pairs(axes) do
-         assert(poolingModule['k' .. axis] == poolingModule['d' .. axis],
-            "The size of pooling module's kernel must be equal to its stride")
-      end
+      assert(torch.type(poolingModule) == pooling_name, ('Argument must be a %s module'):format(pooling_name))
+      check_windows(poolingModule)
       self.pooling = poolingModule
    end
 
    -- Copies the parameters of the last pooling.
    function class:setParams()
-      self.indices = self.pooling.indices
-      for _, axis in pairs(axes) do self['o' .. axis] = self.pooling['i' .. axis] end
+      local pooling = self.pooling
+      check_windows(pooling)
+      self.indices = pooling.indices
+      for _, axis in ipairs(axes) do self['o' .. volumes.SIZES[axis]] = pooling['i' .. volumes.SIZES[axis]] end
+      for _, field in ipairs(copied) do self[field] = pooling[field] end
    end
 
-   local function sizes(self)
-      if self.otime then return self.otime, self.oheight, self.owidth end
-      return self.oheight, self.owidth
-   end
    function class:updateOutput(input)
       self:setParams()
       kernel.max_unpooling(self.output, input, self.indices, sizes(self))
@@ -290,3 +301,6 @@ for pooling_name, axes in pairs{ SpatialMaxPooling = { H = 'height', W = 'width'
    function class:empty() self:clearState() end
    function class:__tostring__() return torch.type(self) .. ' associated to ' .. tostring(self.pooling) end
 end
+define_unpooling('SpatialMaxUnpooling', { 'H', 'W' }, 'oheight owidth', {})
+define_unpooling('VolumetricMaxUnpooling', { 'T', 'H', 'W' }, 'otime oheight owidth',
+   { 'dT', 'dH', 'dW', 'padT', 'padH', 'padW' })

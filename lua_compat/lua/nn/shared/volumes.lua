@@ -4,6 +4,7 @@ local volumes = {
    STEP = { 'dT', 'dW', 'dH' },
    PAD = { 'padT', 'padW', 'padH' },
    ADJUST = { 'adjT', 'adjW', 'adjH' },
+   SIZES = { T = 'time', W = 'width', H = 'height' },
    DILATION = { 'dilationT', 'dilationW', 'dilationH' },
 }
 

@@ -237,6 +237,7 @@ function IndexLinear:accUpdateGradParameters(_, gradOutput, rate)
 end
 
 function IndexLinear:accGradParameters(_, gradOutput, scale)
+   offset_and_decay(self) -- raises for what is no number
    local running = self.running
    local gradWeight = running.gradWeight[running.counter] or self.values.new()
    running.gradWeight[running.counter] = gradWeight

@@ -160,9 +160,17 @@ for name, f in pairs{ SoftMax = 'softmax', LogSoftMax = 'log_softmax', SoftMin =
    end
 end
 
--- The first half of dimension dim (default: the last) times the sigmoid of the second half
+-- The first half of dim (by default the last) times the sigmoid of its second half
+local halved = declared.reader('GatedLinearUnit', 'dim')
 layer.plain{ name = 'GatedLinearUnit',
-   arguments = function(self, input) return self.dim or input:dim() end }
+   arguments = function(self, input)
+      local dims = input:dim()
+      local dim = halved(self) or dims
+      if dim < 1 or dim > dims then
+         error(("bad argument #2 to 'v' (dimension %d out of range of %dD tensor)"):format(dim, dims), 0)
+      end
+      return dim
+   end }
 
 -- f(x) = x for x > 0, else weight * x
 layer.with_parameters{ name = 'PReLU', start = 0.25,

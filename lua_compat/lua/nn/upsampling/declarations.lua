@@ -9,6 +9,7 @@ return {
    SpatialUpSamplingNearest = {
       help = 'Enlarges images by repeating pixels.',
       arguments = 'scale_factor:whole',
+      ranges = { { 4, 'scale_factor > 1', 'scale_factor must be greater than 1, but got: %d', 'scale_factor' } },
       usage = '(scale)',
       thnn = {
          updateOutput = 'input output scale_factor',
@@ -17,7 +18,8 @@ return {
    },
    SpatialUpSamplingBilinear = {
       help = 'Enlarges images by bilinear interpolation.',
-      arguments = 'scale_factor:whole',
+      arguments = 'scale_factor:number?',
+      optional = 'oheight:whole? owidth:whole?',
       usage = '(scale)',
       thnn = {
          updateOutput = 'input output oheight owidth',
@@ -26,7 +28,8 @@ return {
    },
    UpSampling = {
       help = 'Enlarges images or volumes, by repeating elements or by interpolation.',
-      arguments = "scale_factor:whole mode:text='nearest'",
+      arguments = "scale_factor:number? mode:text='nearest'",
+      optional = 'odepth:whole? oheight:whole? owidth:whole?',
       usage = '(scale, [mode])',
    },
    PixelShuffle = {

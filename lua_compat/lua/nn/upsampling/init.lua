@@ -1,6 +1,8 @@
 -- Upsampling of images and volumes: input (batch x) planes x (depth x) height x width.
 require 'nn.upsampling.luajit.upsampling'
 local layer = require 'nn.shared.layer'
+local declared = require 'nn.shared.declared'
+local whole = require('torch.core.arguments').whole
 
 local function check_scale(scale)
    if scale < 1 then error('scale_factor must be greater than 1', 4) end
@@ -8,11 +10,33 @@ local function check_scale(scale)
    return scale
 end
 
--- The sizes of an output's last dimensions
-local function image_sizes(self, input)
-   local height, width = input:size(input:dim() - 1), input:size(input:dim())
-   if self.scale_factor then return height * self.scale_factor, width * self.scale_factor end
-   return self.oheight, self.owidth
+local factor = declared.reader('SpatialUpSamplingNearest', 'scale_factor')
+local factor_or_sizes = declared.reader('SpatialUpSamplingBilinear', 'scale_factor oheight owidth')
+local depth = declared.reader('UpSampling', 'odepth')
+
+-- The sizes of the output's last dimensions, where elements are repeated; of volumes (axes: 3) with the depth
+local function repeated_sizes(self, input, axes)
+   local scale, dims = factor(self), input:dim()
+   local height, width = input:size(dims - 1) * scale, input:size(dims) * scale
+   if axes == 3 then return input:size(dims - 2) * scale, height, width end
+   return height, width
+end
+
+local function positive(size)
+   size = whole(size)
+   if size > 0 then return size end
+   error(("bad argument #2 to 'v' (input and output sizes should be greater than 0, but got %d)"):format(size), 0)
+end
+
+-- The same, where elements are interpolated: by a factor, or to the sizes in the fields
+local function interpolated_sizes(self, input, axes)
+   local scale, height, width = factor_or_sizes(self)
+   local dims = input:dim()
+   if scale then height, width = input:size(dims - 1) * scale, input:size(dims) * scale end
+   if axes ~= 3 then return positive(height), positive(width) end
+   local deep = scale and input:size(dims - 2) * scale or depth(self)
+   if not deep then error('No output depth dimension was supplied for volumetric upsampling') end
+   return positive(deep), positive(height), positive(width)
 end
 
 local function size_storages(self, dims)
@@ -20,18 +44,13 @@ local function size_storages(self, dims)
 end
 
 layer.plain{ name = 'SpatialUpSamplingNearest', f = 'upsample_nearest',
-   arguments = function(self, input)
-      if self.scale_factor == 1 then
-         error("bad argument #4 to 'v' (scale_factor must be greater than 1, but got: 1)", 0)
-      end
-      return image_sizes(self, input)
-   end,
+   arguments = repeated_sizes,
    init = function(self, scale)
       self.scale_factor = check_scale(scale)
       size_storages(self, 4)
    end }
 
-layer.plain{ name = 'SpatialUpSamplingBilinear', f = 'upsample_linear', arguments = image_sizes,
+layer.plain{ name = 'SpatialUpSamplingBilinear', f = 'upsample_linear', arguments = interpolated_sizes,
    init = function(self, parameters)
       if torch.type(parameters) == 'table' then
          self.owidth, self.oheight = parameters.owidth, parameters.oheight
@@ -65,10 +84,7 @@ layer.plain{ name = 'UpSampling', f = function(self) return 'upsample_' .. self.
    arguments = function(self, input)
       local dims = input:dim()
       if dims < 4 or dims > 5 then error('UpSampling only supports 4D or 5D tensors') end
-      if dims == 4 then return image_sizes(self, input) end
-      if self.scale_factor then return input:size(3) * self.scale_factor, image_sizes(self, input) end
-      return self.odepth or error('No output depth dimension was supplied for volumetric upsampling'),
-         image_sizes(self, input)
+      return (self.mode == 'nearest' and repeated_sizes or interpolated_sizes)(self, input, dims - 2)
    end,
    text = function(self)
       if self.scale_factor then return ('(%dx, %s)'):format(self.scale_factor, self.mode) end
