@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -59,7 +58,7 @@ class Unfinished:
     def __init__(self, real: str, *, nameless: bool = True) -> None:
         self._real = real
         folder, name = os.path.split(real)
-        self._beside = os.path.join(folder, f".{name[:100]}.{os.getpid()}.{secrets.token_hex(4)}.part")
+        self._beside = os.path.join(folder, f".{name[:100]}.{os.getpid()}.{os.urandom(4).hex()}.part")
         self._nameless = nameless
         if nameless:
             try:

@@ -61,6 +61,8 @@ SLOW = {
     "lua_compat.optional_packages",
     "lua_compat.sandbox",
     "platformdirs",
+    "shutil",
+    "tempfile",
 }
 
 

@@ -2,7 +2,6 @@
 
 import os
 import resource
-import shutil
 import stat
 import time
 from functools import cache
@@ -102,6 +101,8 @@ def is_terminal(descriptor: int) -> bool:
 
 def terminal_columns() -> int:
     """Returns the width of the terminal; 80 where there is none."""
+    import shutil
+
     return shutil.get_terminal_size().columns
 
 

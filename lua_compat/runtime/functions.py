@@ -54,8 +54,8 @@ class Functions:
         saves = Saves()
         self._light: dict[str, Function | None] = {
             "exit": crew.exit_from_thread if in_thread else _exit,
-            "compiled_file": crew.compiled.get if in_thread else None,
-            "keep_compiled_file": crew.compiled.__setitem__,
+            "compiled_file": None if sandboxed else crew.compiled.get,
+            "keep_compiled_file": crew.compiled.keep,
             "message": _message,
             "slab": side.slabs.request,
             "release_slab": side.slabs.release,

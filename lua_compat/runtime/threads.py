@@ -12,7 +12,10 @@ from collections.abc import Callable
 from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from lupa import luajit21
+
 from lua_compat.drawing.artist import Artist
+from lua_compat.runtime.compiled_files import CompiledFiles
 from lua_compat.runtime.errors import LuaError
 from lua_compat.runtime.pytorch import is_loaded
 from lua_compat.runtime.synchronization import Condition, Ending, MeetingPoint, Mutex, Queue, Stopped
@@ -66,12 +69,14 @@ class Crew:
         self._lent: dict[int, Tensor] = {}
         self._threads: dict[int, threading.Thread] = {}
         self.artist = Artist()
-        self.compiled: dict[str, str] = {}  # our own Lua files, by path, as bytecode
+        self.compiled = CompiledFiles(luajit21.__file__)
 
     # Ends
 
     def leave(self, exit_code: int) -> None:
         """Ends the threads that still run: with the process, where it is the script's own."""
+        if self.owns_process:
+            self.compiled.write()
         with self._lock:
             running = [thread for thread in self._threads.values() if thread.is_alive()]
         if running and self.owns_process:

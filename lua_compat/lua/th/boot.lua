@@ -31,7 +31,7 @@ local functions = setmetatable({}, { __index = function(self, name)
 end })
 shared.functions = functions
 
--- What one thread has compiled of our files, those after it load: compiling them is most of what a state costs.
+-- What another thread or process has compiled of our files is loaded: compiling them is most of what a state costs.
 local compiled = functions.compiled_file
 if compiled then
    local plain_loadfile, load, dump, sub = loadfile, load, string.dump, string.sub

@@ -16,7 +16,7 @@ try:
 except ImportError:  # not on Windows
     fcntl = None  # type: ignore[assignment]
 
-from convnet_benchmarks.nets.engine.user_cache import make_folder, read_own, replace_whole, user_cache
+from convnet_benchmarks.nets.user_cache import make_folder, read_own, replace_whole, user_cache
 
 VERSION = 11
 _MOST_BYTES = 64 << 20  # of the file

@@ -15,7 +15,7 @@ from unittest.mock import patch
 import pytest
 import torch
 
-from convnet_benchmarks.nets.engine.user_cache import user_cache
+from convnet_benchmarks.nets.user_cache import user_cache
 from tests.helpers.commands import Finished, run_python, started_python
 from tests.helpers.gpu import sized
 from tests.helpers.places import GOLDEN, ROOT

@@ -86,12 +86,14 @@ def test_products_with_a_vector_do_not_depend_on_where_it_lies(transposed: bool,
     assert all(torch.equal(results[0], result) for result in results)
 
 
-def test_floats_are_for_pytorch_where_the_second_factor_is_transposed() -> None:
-    a, b = torch.randn(6, 7), torch.randn(7, 8)
-    out = torch.empty(6, 8)
-    assert openblas.multiply(out, a, b, 0, 1)
-    torch.testing.assert_close(out, a @ b)
-    assert not openblas.multiply(out, a, b.t().contiguous().t(), 0, 1)
+@pytest.mark.parametrize("layouts", LAYOUTS)
+def test_products_of_floats_are_those_of_pytorch(layouts: tuple[bool, bool]) -> None:
+    torch.manual_seed(1)
+    a, b = made(6, 70, layouts[0], torch.float32), made(70, 8, layouts[1], torch.float32)
+    out = torch.randn(6, 8)
+    expected = 0.5 * out + 0.25 * (a @ b)
+    assert openblas.multiply(out, a, b, 0.5, 0.25)
+    torch.testing.assert_close(out, expected)
 
 
 def test_other_types_layouts_and_large_products_on_threads_are_for_pytorch(

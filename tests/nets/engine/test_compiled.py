@@ -32,8 +32,8 @@ from convnet_benchmarks.nets.engine.kernels.tiles import TileGrid
 from convnet_benchmarks.nets.engine.kernels.winograd import winograd
 from convnet_benchmarks.nets.engine.memory import Memory
 from convnet_benchmarks.nets.engine.shapes import ConvolutionShape
-from convnet_benchmarks.nets.engine.user_cache import replace_whole, user_cache
 from convnet_benchmarks.nets.phases import WEIGHT_GRADIENT
+from convnet_benchmarks.nets.user_cache import replace_whole, user_cache
 from tests.helpers.engine_conditions import NO_COMPILER, c_compiler, needs_compiler, threads
 
 

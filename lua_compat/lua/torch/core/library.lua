@@ -23,7 +23,10 @@ local loaded -- false: not available
 -- Returns the routine of that name; nil if there is none. declaration: its C declaration with %s for the name, because
 -- scripts may declare it, too, and REAL for the elements' C type.
 function library.routine(name, declaration, real)
-   if loaded == nil then loaded = open(python.blas_library()) end
+   if loaded == nil then
+      loaded = open(python.blas_library())
+      library.counts_threads()
+   end
    return routine_of(loaded, name, declaration, real)
 end
 
@@ -74,7 +77,7 @@ end
 -- Makes the routines use as many threads as the script asked for. Returns whether that is possible.
 function library.counts_threads()
    local wanted = not shared.pytorch and shared.threads or nil
-   return wanted == limit or set_limit(wanted)
+   return wanted == limit or loaded == nil or set_limit(wanted)
 end
 
 -- Called when the script asks for another number of threads.

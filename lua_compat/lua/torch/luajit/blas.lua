@@ -50,10 +50,9 @@ local m, n, k, lda, ldb, ldc = whole(), whole(), whole(), whole(), whole(), whol
 -- Whether a product of this many multiplications is computed by one thread.
 local function is_for_one_thread(work) return work <= MOST_ALONE or library.computes_alone() end
 
--- The routine for a matrix product of this many multiplications, whose second matrix is of this kind ('n' or 't').
-local function gemm_for(routine, b_kind, work)
-   return routine.gemm_alone and (routine.is_double or b_kind == 'n') and is_for_one_thread(work) and routine.gemm_alone
-      or routine.gemm
+-- The routine for a matrix product of this many multiplications.
+local function gemm_for(routine, work)
+   return routine.gemm_alone and is_for_one_thread(work) and routine.gemm_alone or routine.gemm
 end
 
 -- Returns a function (c, beta, alpha, a, b, rows, inner, columns): c = beta * c + alpha * a * b, for pointers to
@@ -65,7 +64,7 @@ local function multiplying(routine, a_kind, b_kind)
       m[0], n[0], k[0], ldc[0] = columns, rows, inner, columns
       lda[0], ldb[0] = b_kind == 'n' and columns or inner, a_kind == 'n' and inner or rows
       routine.alpha[0], routine.beta[0] = alpha, beta
-      gemm_for(routine, b_kind, rows * inner * columns)(b_kind, a_kind, m, n, k, routine.alpha, b, lda, a, ldb,
+      gemm_for(routine, rows * inner * columns)(b_kind, a_kind, m, n, k, routine.alpha, b, lda, a, ldb,
          routine.beta, c, ldc)
    end
 end
@@ -74,30 +73,40 @@ local routines -- by the name of the type, found when the first product is made
 -- Required alignment of factors and of float results: at other addresses the bits differ. Such matrices are copied, as
 -- in kernels/alignment.py.
 local of_factor, of_float_result
+local DECLARATIONS = { gemm = GEMM, gemv = GEMV, batch = GEMM_BATCH, axpy = AXPY, scal = SCAL, copy = COPY }
+local NAMES = { batch = 'gemm_batch' } -- where they are others
+-- PyTorch's library is loaded for what numpy's does not compute: then, not before. A routine that is missing is false.
+local function add_pytorchs(routine, letter, ctype)
+   return setmetatable(routine, { __index = function(_, name)
+      local declaration = DECLARATIONS[name]
+      if not declaration then return nil end
+      routine[name] = library.routine(letter .. (NAMES[name] or name) .. '_', declaration, ctype) or false
+      return routine[name]
+   end })
+end
 local function find()
    if routines then return end
    local found = {}
    of_factor, of_float_result = python.blas_alignments()
    for name, row in pairs{ Double = { 'd', 'double' }, Float = { 's', 'float' } } do
       local letter, ctype = unpack(row)
-      local gemm = library.routine(letter .. 'gemm_', GEMM, ctype)
-      local gemv = library.routine(letter .. 'gemv_', GEMV, ctype)
-      if gemm and gemv then
-         found[name] = { gemm = gemm, gemv = gemv, alpha = ffi.new(ctype .. '[1]'), beta = ffi.new(ctype .. '[1]'),
-            axpy = library.product(letter .. 'axpy', AXPY, ctype) or library.routine(letter .. 'axpy_', AXPY, ctype),
-               scal = library.routine(letter .. 'scal_', SCAL, ctype),
-                  copy = library.routine(letter .. 'copy_', COPY, ctype),
-            result = ffi.new(ctype .. '[1]'), gemm_alone = library.product(letter .. 'gemm', GEMM, ctype),
-            gemv_alone = library.product(letter .. 'gemv', GEMV, ctype), is_double = letter == 'd',
-            batch = library.routine(letter .. 'gemm_batch_', GEMM_BATCH, ctype) }
-         local routine = found[name]
-         routine.multiply, routine.multiply_transposed = multiplying(routine, 'n', 'n'), multiplying(routine, 'n', 't')
-         routine.transpose_and_multiply = multiplying(routine, 't', 'n')
-      end
+      local function product(of) return library.product(letter .. of, DECLARATIONS[of], ctype) end
+      local routine = add_pytorchs({ alpha = ffi.new(ctype .. '[1]'), beta = ffi.new(ctype .. '[1]'),
+         result = ffi.new(ctype .. '[1]'), is_double = letter == 'd', gemm_alone = product 'gemm' or false,
+         gemv_alone = product 'gemv' or false, axpy = product 'axpy', scal = product 'scal', copy = product 'copy' },
+         letter, ctype)
+      routine.multiply, routine.multiply_transposed = multiplying(routine, 'n', 'n'), multiplying(routine, 'n', 't')
+      routine.transpose_and_multiply = multiplying(routine, 't', 'n')
+      if routine.gemm_alone and routine.gemv_alone or routine.gemm and routine.gemv then found[name] = routine end
    end
    routines = found
 end
-templates.on_first_use(find)
+templates.on_first_use(function()
+   find()
+   for _, routine in pairs(routines) do
+      for name in pairs(DECLARATIONS) do local _ = routine[name] end
+   end
+end)
 
 -- How the routine, which is column-major, sees the transpose of a matrix: 'n' or 't', and the leading dimension; nil if
 -- the elements are contiguous in neither direction.
@@ -197,7 +206,8 @@ end
 local function dot(routine, T, n_numbers, x, y)
    m[0], n[0], lda[0], ldb[0], ldc[0] = n_numbers, 1, n_numbers, 1, 1
    routine.alpha[0], routine.beta[0] = 1, 0
-   routine.gemv('t', m, n, routine.alpha, x, lda, y, ldb, routine.beta, routine.result, ldc)
+   local gemv = gemv_alone(routine, n_numbers) or routine.gemv
+   gemv('t', m, n, routine.alpha, x, lda, y, ldb, routine.beta, routine.result, ldc)
    return T.get(routine.result, 0)
 end
 blas.dot_of = dot
@@ -371,7 +381,7 @@ function blas.product(r, beta, t, alpha, a, b)
       gemv(by_columns and 'n' or 't', m, n, routine.alpha, matrix, lda, x, ldb, routine.beta, s, ldc)
    else
       m[0], n[0], k[0], lda[0], ldb[0], ldc[0] = columns, rows, inner, b_step, a_step, r[2]
-      gemm_for(routine, b_kind, work)(b_kind, a_kind, m, n, k, routine.alpha, q, lda, p, ldb, routine.beta, s, ldc)
+      gemm_for(routine, work)(b_kind, a_kind, m, n, k, routine.alpha, q, lda, p, ldb, routine.beta, s, ldc)
    end
    if in_rows then
       for i = 0, rows - 1 do ffi.copy(target + i * r[2], s + i * r[2], columns * T.size) end
@@ -435,9 +445,9 @@ function blas.batched_product(r, beta, t, alpha, a, b)
    if count_of_matrices > MOST_MATRICES or is_large(elements) then return no 'many elements' end
    find()
    local routine = routines[T.host.name]
-   if not (routine and routine.batch) then return no 'no routine for batches' end
-   local alone = r.nd == 3 and elements <= MOST and is_for_one_thread(count_of_matrices * rows * inner * columns)
-      and routine.gemm_alone
+   local alone = routine and r.nd == 3 and elements <= MOST
+      and is_for_one_thread(count_of_matrices * rows * inner * columns) and routine.gemm_alone
+   if not (alone or routine and routine.batch) then return no 'no routine for batches' end
    local adds_up, size = r.nd == 2, T.size
    local r_step, r_row, r_column = r[2], r[4], r[6]
    if adds_up then r_step, r_row, r_column = 0, r[2], r[4] end

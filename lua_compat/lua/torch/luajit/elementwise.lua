@@ -34,7 +34,7 @@ functions.fmod, functions.pow, functions.log1p = ffi.C.th_fmod, ffi.C.th_pow, fe
 few.LIMIT = 2048
 
 -- Functions such as exp cost Lua ten times as much as an addition; PyTorch vectorises them.
-few.LIMIT_OF_FUNCTIONS = 128
+few.LIMIT_OF_FUNCTIONS = 1024
 
 -- Whether n elements are few, or few enough to avoid loading PyTorch.
 local function fits_for_now(n)

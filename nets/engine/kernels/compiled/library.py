@@ -23,8 +23,8 @@ import torch
 from torch import Tensor
 
 from convnet_benchmarks.nets.engine.kernels.compiled.recording import note
-from convnet_benchmarks.nets.engine.user_cache import read_own, replace_whole, user_cache
 from convnet_benchmarks.nets.torch_library import torch_library
+from convnet_benchmarks.nets.user_cache import read_own, replace_whole, user_cache
 
 # What compiled code computes with, for tensors of these elements.
 ARITHMETIC = {torch.float32: torch.float32, torch.float64: torch.float64, torch.bfloat16: torch.float32}

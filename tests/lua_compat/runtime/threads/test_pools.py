@@ -5,6 +5,7 @@ What the package's own test scripts show is shown here again, in other words.
 
 from pathlib import Path
 
+from lua_compat.runtime.compiled_files import CompiledFiles
 from lua_compat.runtime.state import Runtime
 from lua_compat.runtime.threads import Crew
 from tests.helpers.commands import run_th
@@ -417,16 +418,16 @@ def test_the_other_end_callbacks_of_a_failed_pool_still_come(tmp_path: Path) -> 
     )
 
 
-class Compiled(dict[str, str]):
-    """A dictionary that notes what is put there."""
+class Compiled(CompiledFiles):
+    """Notes what is kept."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__("no library")
         self.kept: list[str] = []
 
-    def __setitem__(self, path: str, code: str) -> None:
+    def keep(self, path: str, code: str) -> None:
         self.kept.append(path)
-        super().__setitem__(path, code)
+        super().keep(path, code)
 
 
 def test_a_thread_compiles_none_of_our_files_that_one_before_it_has_compiled() -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from convnet_benchmarks.nets.engine import user_cache as module
-from convnet_benchmarks.nets.engine.user_cache import read_own, replace_whole, user_cache
+from convnet_benchmarks.nets import user_cache as module
+from convnet_benchmarks.nets.user_cache import read_own, replace_whole, user_cache
 
 
 @pytest.fixture

@@ -1,19 +1,17 @@
 """The user's cache folder: nothing in it is needed, all of it may be deleted at any time.
 
 Libraries in it are loaded and times in it believed: neither the folder nor a file in it is used where
-somebody else could have written it.
+somebody else could have written it. ``th`` reads from it at its start: what takes milliseconds to load is
+imported where it is needed.
 """
 
 import atexit
 import contextlib
 import os
-import shutil
 import stat
-import tempfile
+import sys
 from functools import cache
 from pathlib import Path
-
-import platformdirs
 
 try:
     import grp
@@ -31,8 +29,16 @@ def user_cache() -> Path:
     Where somebody other than the user and root may write to that folder or one above it, a folder below the
     one for temporary files that belongs to the user alone.
     """
-    usual = platformdirs.user_cache_path(_NAME, appauthor=False)
+    usual = _usual()
     return usual if _only_ours(usual) else _private()
+
+
+def _usual() -> Path:
+    if sys.platform == "linux":
+        return Path(os.environ.get("XDG_CACHE_HOME", "").strip() or Path.home() / ".cache") / _NAME
+    import platformdirs
+
+    return platformdirs.user_cache_path(_NAME, appauthor=False)
 
 
 def read_own(path: Path, most: int) -> bytes | None:
@@ -63,6 +69,8 @@ def make_folder(path: Path) -> None:
 
 def replace_whole(path: Path, content: bytes) -> None:
     """Writes ``path``, which others find as it was or whole; makes its folder if need be."""
+    import tempfile
+
     make_folder(path.parent)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
     try:
@@ -76,6 +84,8 @@ def replace_whole(path: Path, content: bytes) -> None:
 
 def _private() -> Path:
     """Returns a folder that is surely ours: the same one each time if there is no other in its place."""
+    import tempfile
+
     lasting = Path(tempfile.gettempdir()) / f"{_NAME}-{os.getuid()}"
     with contextlib.suppress(OSError):
         make_folder(lasting)
@@ -89,6 +99,9 @@ def _private() -> Path:
 @cache
 def _of_this_process(process: int) -> Path:
     """Returns a new folder, which goes when ``process``, this one, ends; a fork of it makes its own."""
+    import shutil
+    import tempfile
+
     made = Path(tempfile.mkdtemp(prefix=_NAME))
 
     def remove() -> None:
