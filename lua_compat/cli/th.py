@@ -53,7 +53,8 @@ Runs a Lua script written for Torch7, on PyTorch; without a script, an interacti
   --memory MB          memory [1024]
   --time SECONDS       time [60]
   --output MB          printed text [64]; exit code 4 if a limit ends the script
-  -h, --help         show this text; --version prints the versions
+  -h, --help         show this text
+  -v, --version      print the versions
 Everything after SCRIPT goes to the script, in the table arg.
 
 examples:
@@ -259,7 +260,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if words and words[0] in ("-h", "--help"):
         sys.stdout.write(USAGE)
         return 0
-    if words and words[0] == "--version":
+    if words and words[0] in ("-v", "--version"):
         from convnet_benchmarks.nets.version import version_line
 
         print(version_line("th"))

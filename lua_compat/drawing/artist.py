@@ -4,7 +4,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from importlib.util import find_spec
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 _LONGEST_PATH = 4096
 _DIED = "gnuplot: the process that draws figures has ended; the next figure starts another"
+
+# Raises ValueError, saying how to install it, without matplotlib.
+_check = partial(check_extra, "matplotlib", "gnuplot", "matplotlib")
 
 
 class Artist:
@@ -36,7 +39,7 @@ class Artist:
     def functions(self) -> dict[str, Callable[..., Any]]:
         """Returns the functions that Lua calls."""
         return {
-            "can_draw_figures": lambda: find_spec("matplotlib") is not None,
+            "check_figures": _check,
             "figure_number": lambda: next(self._numbers),
             "figure_draw": self._draw,
             "figure_forget": self._forget,
@@ -55,7 +58,7 @@ class Artist:
         ``settings`` are JSON; ``content``, where it is new, is JSON and the bytes of its arrays. Raises
         ValueError without matplotlib.
         """
-        check_extra("matplotlib", "gnuplot", "matplotlib")
+        _check()
         file = os.path.realpath(from_lua(path))
         message = {"do": "draw", "figure": number, "path": file, "kind": kind, "size": (width, height)}
         with self._lock:

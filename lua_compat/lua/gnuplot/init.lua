@@ -130,7 +130,7 @@ local function plot_in_current(kind, series, more)
    end
    for key, value in pairs(more or {}) do content[key] = value end
    figure.content, figure.is_new = content, true
-   if figure.path then refresh(figure) end
+   refresh(figure)
 end
 
 -- plot(y), plot(x, y), plot('name', x, y, 'style'), plot({...}, {...}), plot{{...}, {...}}

@@ -106,14 +106,12 @@ local function set(self)
    gnuplot.title('<Logger::' .. self.name .. '>')
 end
 
-local can_draw
-
 -- Plots the named symbols (default: all) to name.eps with the package gnuplot. Without matplotlib it warns, once.
 function Logger:plot(...)
-   if can_draw == nil then can_draw = python.can_draw_figures() end
+   local can_draw, problem = pcall(python.check_figures)
    if not can_draw then
       if not self.warned then
-         print('<Logger> warning: cannot plot: the package gnuplot needs matplotlib')
+         print('<Logger> warning: cannot plot: ' .. problem)
          self.warned = true
       end
       return

@@ -243,6 +243,12 @@ def test_help_answers_without_loading_pytorch() -> None:
     assert result.returncode == 0 and result.stdout.startswith("usage: th")
 
 
+def test_both_spellings_print_the_versions() -> None:
+    short, long = run_th("-v"), run_th("--version")
+    assert short.returncode == 0 and short.stdout.startswith("th, of convnet-benchmarks ")
+    assert short.stdout == long.stdout
+
+
 @pytest.mark.parametrize(
     "loop",
     [

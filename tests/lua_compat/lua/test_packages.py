@@ -146,6 +146,22 @@ def test_logger(tmp_path: Path) -> None:
     assert log.with_name("train.log.eps").read_bytes().startswith(b"%!PS")
 
 
+def test_a_logger_that_cannot_draw_says_how_to_get_what_it_lacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("lua_compat.kernels.packages.extras.find_spec", lambda name: None)
+    monkeypatch.delitem(sys.modules, "matplotlib", raising=False)
+    script = tmp_path / "plots.lua"
+    script.write_text(f"""
+        local logger = require('optim').Logger('{tmp_path}/train.log')
+        logger:setNames{{ 'loss' }} logger:style{{ '-' }} logger:add{{ 1 }}
+        logger:plot() logger:plot()
+    """)
+    assert run(script) == 0
+    (said,) = capfd.readouterr().out.splitlines()
+    assert said.startswith("<Logger> warning: cannot plot: gnuplot needs matplotlib: pip install ")
+
+
 @pytest.mark.parametrize(
     ("code", "said"),
     [

@@ -102,3 +102,11 @@ def test_every_kind_of_figure_in_every_kind_of_file(tmp_path: Path) -> None:
         files = [path for path in tmp_path.glob(f"*.{kind}") if path.stem != "large"]
         assert len(files) == 5 and all(path.read_bytes().startswith(start) for path in files)
     assert struct.unpack(">II", (tmp_path / "large.png").read_bytes()[16:24]) == (1024, 768)
+
+
+def test_a_plot_that_nobody_sees_is_told_once() -> None:
+    result = run_th("-e", "require 'gnuplot' gnuplot.plot(torch.ones(3)) gnuplot.plot(torch.ones(3))")
+    assert (result.returncode, result.stdout) == (0, "")
+    assert result.stderr.splitlines() == [
+        "gnuplot: there is no window to plot in: figures are seen in files (gnuplot.pngfigure, figprint)"
+    ]

@@ -79,6 +79,19 @@ def test_the_users_own_penlight_comes_first(tmp_path: Path) -> None:
     assert result.stdout == "their own\t1\n"
 
 
+def test_a_program_without_a_script_has_no_name(tmp_path: Path) -> None:
+    run_lua(
+        tmp_path,
+        """
+        local app = require 'pl.app'
+        assert(app.script_name() == arg[0])
+        arg[0] = nil
+        local name, problem = app.script_name()
+        assert(name == nil and problem == 'No script name found')
+        """,
+    )
+
+
 def test_the_sandbox_has_what_needs_no_files(tmp_path: Path) -> None:
     script = tmp_path / "script.lua"
     script.write_text(

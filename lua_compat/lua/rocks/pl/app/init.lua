@@ -7,7 +7,8 @@ local app = {}
 
 function app.script_name()
    local arguments = rawget(_G, 'arg')
-   return arguments and arguments[0]
+   if arguments and arguments[0] then return arguments[0] end
+   return utils.raise('No script name found')
 end
 
 local function script()
