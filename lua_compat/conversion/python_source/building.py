@@ -8,7 +8,12 @@ from torch import Tensor, nn
 from convnet_benchmarks.nets.modules.torch7 import CAddTable
 from lua_compat.conversion.errors import ConversionError
 from lua_compat.conversion.python_source.body import BRANCHING, Body
-from lua_compat.conversion.python_source.definitions import Definitions, has_default, is_ours
+from lua_compat.conversion.python_source.definitions import (
+    Definitions,
+    assigned_names,
+    has_default,
+    is_ours,
+)
 from lua_compat.conversion.python_source.nodes import Argument, Block, Chain, Literal, Node, literal
 from lua_compat.torch_modules import containers, tables
 from lua_compat.torch_modules.base import InPlace, Torch7Module, declared_fields, is_parameter
@@ -49,20 +54,23 @@ class Builder:
         kind = type(module)
         if isinstance(module, InPlace) and not isinstance(module, Torch7Module):
             kind = next(base for base in kind.__mro__ if base.__module__.startswith("torch.nn."))
-        if not is_ours(kind.__module__):
-            if not kind.__module__.startswith("torch.nn."):
-                raise ConversionError(f"{kind.__name__} is neither PyTorch's nor made by to_torch", path)
+        if is_ours(kind.__module__):
+            node = Node(module, kind.__name__)
+        elif kind.__module__.startswith("torch.nn."):
             node = Node(module, f"nn.{kind.__name__}")
         else:
-            node = Node(module, self.definitions.need(kind))
+            raise ConversionError(f"{kind.__name__} is neither PyTorch's nor made by to_torch", path)
         if issubclass(kind, Torch7Module):
             self._fields(node, kind, path)
+        elif is_ours(kind.__module__) and not _keeps_arguments(module, kind):
+            self._parts(node, kind, path)
         else:
             self._parameters(node, kind, path)
         return node
 
     def _fields(self, node: Node, kind: Any, path: str) -> None:
         """Gives a node the declared fields of its module as arguments."""
+        self.definitions.need(kind)
         for name, what in declared_fields(kind).items():
             value = _value(node.module, name)
             default = literal(getattr(kind, name, None)).text if has_default(kind, name, what) else None
@@ -70,16 +78,37 @@ class Builder:
                 given: Any = literal(None) if value is None else _empty(value)
                 default = None if what is nn.Parameter or what is Tensor else "None"
                 node.arguments.append(Argument(name, given, default=default))
-            elif isinstance(value, nn.Module):
-                child = self.node(value, f"{path}.{name}")
-                node.children[name] = child
-                node.arguments.append(Argument(name, child))
             else:
-                node.arguments.append(Argument(name, _literal(value, name, path), default=default))
+                self._give(node, name, value, path, default)
+
+    def _give(self, node: Node, name: str, value: Any, path: str, default: str | None = None) -> None:
+        """Gives a node one argument: a part of its module, or what has a text."""
+        given: Any
+        if isinstance(value, nn.Module):
+            given = node.children[name] = self.node(value, f"{path}.{name}")
+        else:
+            given = _empty(value) if isinstance(value, Tensor) else _literal(value, name, path)
+        node.arguments.append(Argument(name, given, default=default))
+
+    def _parts(self, node: Node, kind: type[nn.Module], path: str) -> None:
+        """Gives a node what its module's constructor made as arguments of a constructor that takes them."""
+        names = assigned_names(kind)
+        base = next(base for base in kind.__mro__[1:] if base.__module__.startswith("torch.nn."))
+        if base is nn.Module and _is_made_here(kind):
+            self.definitions.need(kind, {name: getattr(node.module, name) for name in names})
+            for name in names:
+                self._give(node, name, getattr(node.module, name), path)
+        elif names:
+            raise ConversionError(f"{kind.__name__} does not keep its arguments", path)
+        else:
+            self.definitions.need(kind, {})
+            self._parameters(node, base, path)
 
     def _parameters(self, node: Node, kind: type[nn.Module], path: str) -> None:
         """Gives a node the arguments of its module's constructor, which the module has as attributes."""
         module = node.module
+        if is_ours(kind.__module__):
+            self.definitions.need(kind)
         for parameter in _signature(kind):
             name, default = parameter.name, parameter.default
             if isinstance(module, nn.ModuleList) and name == "modules":
@@ -88,6 +117,9 @@ class Builder:
                 node.arguments.append(Argument(name, children, keyword=False))
                 continue
             value = _value(module, name)
+            if isinstance(value, nn.Module):
+                self._give(node, name, value, path)
+                continue
             if parameter.kind is parameter.VAR_POSITIONAL:
                 node.arguments += [
                     Argument("", _literal(each, name, path), keyword=False) for each in value or ()
@@ -115,6 +147,21 @@ class Builder:
 
 
 _MISSING = object()
+
+
+def _keeps_arguments(module: nn.Module, kind: type[nn.Module]) -> bool:
+    """Returns whether a module has as attributes what its constructor needs."""
+    several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return all(
+        each.default is not each.empty or each.kind in several or hasattr(module, each.name)
+        for each in _signature(kind)
+        if not issubclass(kind, nn.ModuleList)
+    )
+
+
+def _is_made_here(kind: type[nn.Module]) -> bool:
+    """Returns whether a class's own constructor makes all of its modules."""
+    return [base for base in kind.__mro__ if "__init__" in vars(base)][:2] == [kind, nn.Module]
 
 
 def _value(module: nn.Module, name: str) -> Any:

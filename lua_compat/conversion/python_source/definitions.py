@@ -8,11 +8,12 @@ import ast
 import functools
 import inspect
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 from lua_compat.conversion.errors import ConversionError
 from lua_compat.torch_modules.base import InPlace, Torch7Module, declared_fields, is_parameter
@@ -34,13 +35,17 @@ class Definitions:
     imports: set[str] = field(default_factory=set)
     _known: dict[str, str] = field(default_factory=dict)  # names, and the modules that they are from
 
-    def need(self, thing: Any) -> str:
-        """Adds a class or function; returns its name."""
-        self._add(thing.__module__, thing.__name__)
+    def need(self, thing: Any, parts: Mapping[str, Any] | None = None) -> str:
+        """Adds a class or function; returns its name.
+
+        ``parts``: what a module's constructor made. It becomes one that takes them, the base's where there are
+        none.
+        """
         name: str = thing.__name__
+        self._add(thing.__module__, name, parts)
         return name
 
-    def _add(self, module_name: str, name: str) -> None:
+    def _add(self, module_name: str, name: str, parts: Mapping[str, Any] | None = None) -> None:
         node = _names(module_name).get(name)
         if isinstance(node, ast.Import | ast.ImportFrom):
             self._import(node, name)
@@ -49,7 +54,7 @@ class Definitions:
                 self.imports.add(_COMMON[name])
         elif name not in self._known:
             self._known[name] = module_name
-            text = _text(module_name, name, node)
+            text = _text(module_name, name, node, parts)
             for used in _used(text):
                 if used != name:
                     self._add(module_name, used)
@@ -102,10 +107,48 @@ def _lines(module_name: str, node: ast.stmt) -> str:
     return "\n".join(_NOTES.sub("", line) for line in lines)
 
 
-def _text(module_name: str, name: str, node: ast.stmt) -> str:
+def _text(module_name: str, name: str, node: ast.stmt, parts: Mapping[str, Any] | None) -> str:
     found = getattr(import_module(module_name), name)
+    if parts is not None and isinstance(node, ast.ClassDef):
+        return _class_of_parts(module_name, node, parts)
     plain = not isinstance(node, ast.ClassDef) or not issubclass(found, Torch7Module | InPlace)
     return _lines(module_name, node) if plain else _plain_class(module_name, node, found)  # type: ignore[arg-type]
+
+
+def assigned_names(kind: type) -> list[str]:
+    """Returns the attributes that a class's own constructor sets, in order."""
+    node = _names(kind.__module__)[kind.__name__]
+    found = [inner for inner in ast.walk(node) if isinstance(inner, ast.FunctionDef) and inner.name == "__init__"]
+    names: dict[str, None] = {}
+    for inner in (inner for constructor in found for inner in constructor.body):
+        for target in inner.targets if isinstance(inner, ast.Assign) else ():
+            if isinstance(target, ast.Attribute) and ast.unparse(target.value) == "self":
+                names[target.attr] = None
+    return list(names)
+
+
+def _class_of_parts(module_name: str, node: ast.ClassDef, parts: Mapping[str, Any]) -> str:
+    """Returns the text of a class whose constructor takes what its own made."""
+    lines = _signature([f"{name}: {_kind_of(value)}" for name, value in parts.items()])
+    lines.append("        super().__init__()")
+    lines += [f"        self.{name} = {_set_as(name, value)}" for name, value in parts.items()]
+    texts = []
+    for statement in node.body:
+        if not isinstance(statement, ast.FunctionDef) or statement.name != "__init__":
+            texts.append(_lines(module_name, statement))
+        elif parts:
+            texts.append("\n".join(lines))
+    return f"class {node.name}({', '.join(map(ast.unparse, node.bases))}):\n" + "\n\n".join(texts)
+
+
+def _kind_of(value: Any) -> str:
+    if isinstance(value, nn.Module | Tensor):
+        return "nn.Module" if isinstance(value, nn.Module) else "Tensor"
+    return type(value).__name__
+
+
+def _set_as(name: str, value: Any) -> str:
+    return f"nn.Parameter({name})" if isinstance(value, nn.Parameter) else name
 
 
 def _plain_class(module_name: str, node: ast.ClassDef, kind: type) -> str:

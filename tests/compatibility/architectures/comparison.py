@@ -2,6 +2,7 @@
 
 import copy
 import io
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,8 +14,8 @@ from torch import Tensor, nn
 
 from lua_compat import t7
 from lua_compat.conversion import to_torch
-from lua_compat.conversion.python_source.program import python_source
-from lua_compat.lua_modules import LuaModule
+from lua_compat.conversion.python_source.program import save_python
+from tests.helpers import written_nets
 from tests.helpers.torch_values import mapped, tensors_of, value_of
 
 OUTPUTS = 1e-10  # of the largest value
@@ -32,8 +33,9 @@ def compare(record: Any, lua: Sequence[Path], gradients: bool = True) -> str:
     """
     written = record["module"]  # a string of the file: text where it happens to be
     source = t7.load(io.BytesIO(written.encode() if isinstance(written, str) else written))
-    checks = (_outputs, _gradients, _state, _written) if gradients else (_outputs, _state, _written)
-    return "; ".join(found for check in checks if (found := check(record, to_torch(source, lua=lua))))
+    checks = (_outputs, _gradients, _state) if gradients else (_outputs, _state)
+    found = [check(record, to_torch(source, lua=lua)) for check in checks]
+    return "; ".join(each for each in [*found, _written(to_torch(source), value_of(record["input"]))] if each)
 
 
 def _outputs(record: Any, net: nn.Module) -> str:
@@ -99,17 +101,24 @@ def _state(record: Any, net: nn.Module) -> str:
         return _different("state_dict", other(value_of(record["input"])), record["evaluated"], OUTPUTS)
 
 
-def _written(record: Any, net: nn.Module) -> str:
-    """Checks the net's Python text, unless Lua computes a layer, with the numbers that go with it."""
-    if any(isinstance(layer, LuaModule) for layer in net.modules()):
-        return ""
-    text, state = python_source(net, "net", "net.pt")
-    defined: dict[str, Any] = {"__file__": "net.py"}
-    exec(text, defined)
-    loaded = defined["Net"]()
-    loaded.load_state_dict(state)
-    found = _outputs(record, loaded)
-    return f"written as Python: {found}" if found else ""
+def _written(net: nn.Module, input: Any) -> str:
+    """Checks the net's Python text with the numbers beside it, in a process without our packages: outputs,
+    gradients, outputs after a step, in both modes."""
+    with tempfile.TemporaryDirectory() as name:
+        save_python(net, Path(name) / "net.py")
+        found = written_nets.outcomes(Path(name), {"net": input})["net"]
+    for mode in (True, False):
+        expected = written_nets.outcome(lambda: copy.deepcopy(net), input, mode)
+        if "error" in expected:
+            raise RuntimeError(expected["error"])
+        if "error" in found[mode]:
+            return f"written as Python: {found[mode]['error']}"
+        for what, value in expected.items():
+            least = ROUNDED / OUTPUTS * max((t.abs().max().item() for t in tensors_of(value)), default=0)
+            for one, other in zip(tensors_of(found[mode][what]), tensors_of(value), strict=True):
+                if not (distance := _difference(one, other, least)) <= OUTPUTS:
+                    return f"written as Python: {what} {distance:.0e}"
+    return ""
 
 
 def _different(what: str, got: Any, lua: Any, tolerance: float) -> str:

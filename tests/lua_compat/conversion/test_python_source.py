@@ -4,8 +4,6 @@ import functools
 import io
 import random
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,12 @@ import pytest
 import torch
 from torch import nn
 
-from convnet_benchmarks.nets.modules.torch7 import CAddTable, Concat, ConcatTable
+from convnet_benchmarks.nets import registry
+from convnet_benchmarks.nets.families.big_lstm import big_lstm
+from convnet_benchmarks.nets.families.deepspeech import deepspeech2
+from convnet_benchmarks.nets.families.gnmt import gnmt
+from convnet_benchmarks.nets.modules import detection
+from convnet_benchmarks.nets.modules.torch7 import CAddTable, Concat, ConcatTable, View
 from lua_compat import t7
 from lua_compat.conversion import ConversionError, from_torch, to_torch
 from lua_compat.conversion.families import recurrent
@@ -26,7 +29,7 @@ from lua_compat.torch_modules import arithmetic, containers, graph, normalizatio
 from lua_compat.torch_modules.base import InPlace, Torch7Module
 from tests.helpers.places import GOLDEN
 from tests.helpers.torch_values import tensors_of, value_of
-from tests.lua_compat.conversion import written_nets
+from tests.helpers import written_nets
 
 Makes = Callable[[], nn.Module]
 FILES = ("models", "others", "repositories", "rnn", "torch_rnn", "cyclegan", "later")
@@ -134,12 +137,7 @@ def _written(folder: Path, nets: dict[str, tuple[Makes, Any]]) -> dict[str, Any]
     """Writes the nets and returns what a process without our packages finds of them."""
     for name, (make, _) in nets.items():
         save_python(make(), folder / f"{name}.py")
-    torch.save([(name, input) for name, (_, input) in nets.items()], folder / "nets.pt")
-    script = Path(written_nets.__file__)
-    done = subprocess.run([sys.executable, "-I", script, folder], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = torch.load(folder / "found.pt", weights_only=False)
-    return found
+    return written_nets.outcomes(folder, {name: input for name, (_, input) in nets.items()})
 
 
 def _assert_same(nets: dict[str, tuple[Makes, Any]], found: dict[str, Any]) -> None:
@@ -190,6 +188,50 @@ def test_some_of_both_run_without_us(tmp_path: Path) -> None:
     recorded = _all_recorded()
     nets = _random_nets(10) | {name: recorded[name] for name in random.sample(sorted(recorded), 40)}
     _assert_same(nets, _written(tmp_path, nets))
+
+
+def _nets_with_forwards_of_their_own() -> dict[str, tuple[Makes, Any]]:
+    def ssd() -> nn.Module:
+        maps = [(nn.Conv2d(3, 4, 3, stride=4), 4, 2), (nn.Conv2d(4, 5, 3, stride=2), 5, 3)]
+        return detection.SSD(maps, 6, kernel=3, first_norm=detection.ScaledUnitNorm(4, 2.0))
+
+    def faster_rcnn() -> nn.Module:
+        features = nn.Sequential(nn.Conv2d(3, 4, 3, stride=8, padding=1), nn.ReLU(), nn.MaxPool2d(2))
+        classifier = nn.Sequential(View(16, num_input_dims=3), nn.Linear(16, 5), nn.ReLU(inplace=True))
+        proposals, pooling = detection.Proposals(16, count=3, candidates=20), detection.RegionPooling(16, 2)
+        return detection.FasterRCNN(features, 4, proposals, pooling, classifier, 5, 4)
+
+    made: dict[str, tuple[Makes, Any]] = {
+        "big_lstm": (lambda: big_lstm(9, 4, 5, 3), torch.randint(9, (2, 6))),
+        "deepspeech2": (lambda: deepspeech2(width=5, layers=2), torch.randn(2, 1, 161, 60).double()),
+        "gnmt": (lambda: gnmt(tokens=11, width=4, layers=3), torch.randint(11, (2, 2, 5))),
+        "ssd": (ssd, torch.randn(2, 3, 33, 33).double()),
+        "faster_rcnn": (faster_rcnn, torch.randn(2, 3, 64, 96).double()),
+    }
+
+    def double(make: Makes) -> nn.Module:
+        torch.manual_seed(3)
+        return make().double()
+
+    return {name: (functools.partial(double, make), input) for name, (make, input) in made.items()}
+
+
+def test_nets_with_a_forward_of_their_own(tmp_path: Path) -> None:
+    nets = _nets_with_forwards_of_their_own()
+    _assert_same(nets, _written(tmp_path, nets))
+
+
+def test_named_nets_have_a_text() -> None:
+    for net in {net.family or net.name: net for net in reversed(registry.NETS.values())}.values():
+        text, state = python_source(registry.on_meta(net), "net", "net.pt")
+        defined: dict[str, Any] = {"__file__": "net.py"}
+        exec(text, defined)
+        with torch.device("meta"):
+            made = defined["Net"]()
+        assert {name: value.shape for name, value in made.state_dict().items()} == {
+            name: value.shape for name, value in state.items()
+        }, net.name
+        assert sum(map(torch.numel, made.parameters())) == net.parameters, net.name
 
 
 def test_what_is_alike_is_one_class(tmp_path: Path) -> None:
