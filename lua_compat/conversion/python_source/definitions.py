@@ -38,8 +38,8 @@ class Definitions:
     def need(self, thing: Any, parts: Mapping[str, Any] | None = None) -> str:
         """Adds a class or function; returns its name.
 
-        ``parts``: what a module's constructor made. It becomes one that takes them, the base's where there are
-        none.
+        ``parts``: what a module's constructor made. It becomes one that takes them; where there are none, it
+        is the base's.
         """
         name: str = thing.__name__
         self._add(thing.__module__, name, parts)
@@ -118,7 +118,9 @@ def _text(module_name: str, name: str, node: ast.stmt, parts: Mapping[str, Any] 
 def assigned_names(kind: type) -> list[str]:
     """Returns the attributes that a class's own constructor sets, in order."""
     node = _names(kind.__module__)[kind.__name__]
-    found = [inner for inner in ast.walk(node) if isinstance(inner, ast.FunctionDef) and inner.name == "__init__"]
+    found = [
+        inner for inner in ast.walk(node) if isinstance(inner, ast.FunctionDef) and inner.name == "__init__"
+    ]
     names: dict[str, None] = {}
     for inner in (inner for constructor in found for inner in constructor.body):
         for target in inner.targets if isinstance(inner, ast.Assign) else ():

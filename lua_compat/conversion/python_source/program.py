@@ -101,8 +101,8 @@ def _state(node: Node, prefix: str) -> Iterator[tuple[str, Tensor]]:
     """Yields the numbers of a node under their names in what is written."""
     if node.callee or not isinstance(node, Block | Chain):
         module = node.module
-        for name, tensor in (*module.named_parameters(recurse=False), *module.named_buffers(recurse=False)):
-            if name not in module._non_persistent_buffers_set:
+        for name, tensor in (*module._parameters.items(), *module._buffers.items()):  # some of them tied
+            if tensor is not None and name not in module._non_persistent_buffers_set:
                 yield f"{prefix}{name}", tensor.detach()
         for name, inner in module.named_children():
             if name not in node.children:
@@ -139,10 +139,10 @@ def _after(net: Block, state: dict[str, Tensor]) -> list[str]:
             continue
         if isinstance(node, Block | Chain):
             continue
-        for name, tensor in node.module.named_buffers(recurse=False):
+        for name, tensor in node.module.named_buffers(recurse=False, remove_duplicate=False):
             if tensor.is_floating_point() and tensor.dtype != most:
                 lines.append(f"{place}.{name} = {place}.{name}.to({tensor.dtype})")
-        for name, parameter in node.module.named_parameters(recurse=False):
+        for name, parameter in node.module.named_parameters(recurse=False, remove_duplicate=False):
             here = f"{place}.{name}"
             if parameter.dtype != most:
                 lines.append(f"{here}.data = {here}.data.to({parameter.dtype})")

@@ -1,5 +1,6 @@
 """Layers that well-known repositories declared in Lua files of their own."""
 
+import math
 from typing import Any
 
 import torch
@@ -221,6 +222,39 @@ class ScaleTable(Torch7Module):
     def forward(self, input: list[Tensor]) -> Tensor:
         planes, factors = input
         return planes * factors
+
+
+class BinActiveZ(Torch7Module):
+    """Signs, whose gradient passes where the input is within (-1, 1) (XNOR-Net)."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        output: Tensor = _Replaced.apply(functional.hardtanh(input), input.sign())
+        return output
+
+
+class BatchTopK(Torch7Module):
+    """When training, each feature's share ``k`` of a batch, its largest or smallest values; the others are 0
+    (Kaixhin's autoencoders)."""
+
+    k: float = 1
+    flag: bool = False  # whether the largest
+
+    def forward(self, input: Tensor) -> Tensor:
+        if not self.training:
+            return input
+        values, indices = input.topk(math.ceil(self.k * len(input)), 0, largest=self.flag)
+        return torch.zeros_like(input).scatter(0, indices, values)
+
+
+class DenseConnectLayerCustom(Torch7Module):
+    """A tensor, or a table, and what the two nets make of the joined planes, as a table, of DenseNet."""
+
+    net1: nn.Module
+    net2: nn.Module
+
+    def forward(self, input: Any) -> list[Tensor]:
+        planes = [input] if isinstance(input, Tensor) else list(input)
+        return [*planes, self.net2(self.net1(torch.cat(planes, 1)))]
 
 
 class SpatialConvolutionUpsample(nn.Conv2d):

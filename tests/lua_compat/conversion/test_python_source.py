@@ -27,9 +27,10 @@ from lua_compat.conversion.python_source.program import python_source, save_pyth
 from lua_compat.packages import modules_of
 from lua_compat.torch_modules import arithmetic, containers, graph, normalization, tables, transfer
 from lua_compat.torch_modules.base import InPlace, Torch7Module
+from lua_compat.torch_modules.repositories import layers
+from tests.helpers import written_nets
 from tests.helpers.places import GOLDEN
 from tests.helpers.torch_values import tensors_of, value_of
-from tests.helpers import written_nets
 
 Makes = Callable[[], nn.Module]
 FILES = ("models", "others", "repositories", "rnn", "torch_rnn", "cyclegan", "later")
@@ -276,6 +277,18 @@ def test_a_part_of_anothers_memory_stays_one(tmp_path: Path) -> None:
     with torch.no_grad():
         loaded.linear1.weight.zero_()
     assert not loaded.linear2.weight.any()
+
+
+def test_what_a_layer_has_under_two_names(tmp_path: Path) -> None:
+    """An InstanceNormalization that was never trained has two buffers that are one tensor."""
+    zeros, ones = torch.zeros(2), torch.ones(2)
+    buffers = {"running_mean": zeros, "running_var": ones, "planes_mean": zeros, "planes_variance": ones}
+    net = nn.Sequential(
+        layers.InstanceNormalization(weight=nn.Parameter(torch.rand(2)), bias=None, nOutput=2, **buffers)
+    )
+    save_python(net, tmp_path / "net.py")
+    input = torch.randn(1, 2, 3, 3)
+    torch.testing.assert_close(written_nets.load(tmp_path, "net")(input), net(input))
 
 
 def test_what_cannot_be_written_is_named() -> None:

@@ -7,9 +7,12 @@ import pytest
 import torch
 from torch import nn
 
+from convnet_benchmarks.nets.modules.torch7 import View
 from lua_compat import t7
 from lua_compat.conversion import ConversionError, from_torch, to_torch
 from lua_compat.lua_modules import LuaModule
+from lua_compat.torch_modules import tables
+from lua_compat.torch_modules.repositories import layers
 from tests.helpers.places import GOLDEN
 from tests.helpers.torch_values import tensors_of, value_of
 
@@ -112,3 +115,45 @@ def test_cudnns_recurrent_layers_are_pytorchs(mode: str, directions: int) -> Non
     input = torch.randn(5, 2, 3, dtype=torch.float64)
     torch.testing.assert_close(net(input), reference(input)[0], rtol=0, atol=1e-12)
     assert len({p.untyped_storage().data_ptr() for p in net.parameters()}) == 1
+
+
+def test_densenets_memory_efficient_layer() -> None:
+    def layer(planes: int) -> nn.Module:
+        first = nn.Sequential(nn.BatchNorm2d(planes), nn.ReLU())
+        return layers.DenseConnectLayerCustom(net1=first, net2=nn.Conv2d(planes, 3, 3, padding=1))
+
+    net = nn.Sequential(layer(2), layer(5), tables.JoinTable(dimension=2)).double()
+    input = torch.randn(2, 2, 4, 4, dtype=torch.float64)
+    one = net[0].net2(net[0].net1(input))
+    two = net[1].net2(net[1].net1(torch.cat([input, one], 1)))
+    expected = torch.cat([input, one, two], 1)
+    assert_same(net(input), expected)
+    assert_same(to_torch(from_torch(net))(input), expected)
+
+
+def test_the_top_of_a_batch() -> None:
+    input = torch.tensor([[3.0, -1], [1, 5], [2, 4]], dtype=torch.float64)
+    largest, smallest = (layers.BatchTopK(k=0.5, flag=flag) for flag in (True, False))
+    assert_same(largest(input), torch.tensor([[3.0, 0], [0, 5], [2, 4]]).double())
+    assert_same(to_torch(from_torch(smallest, dtype=torch.float64))(input), smallest(input))
+    assert_same(smallest(input), torch.tensor([[0.0, -1], [1, 0], [2, 4]]).double())
+    assert_same(largest.eval()(input), input)
+
+
+def test_binary_activations() -> None:
+    net: Any = to_torch(from_torch(layers.BinActiveZ(), dtype=torch.float64))
+    input = torch.tensor([-2.0, -1, -0.3, 0, 0.7, 1, 3], dtype=torch.float64, requires_grad=True)
+    output = net(input)
+    assert_same(output, torch.tensor([-1.0, -1, -1, 0, 1, 1, 1]).double())
+    output.backward(torch.arange(1.0, 8).double())
+    assert_same(input.grad, torch.tensor([0.0, 0, 3, 4, 5, 0, 0]).double())
+
+
+def test_torch_rnns_net_takes_any_batch() -> None:
+    """Its views have the size of the batch before."""
+    linear = nn.Linear(3, 2).double()
+    net = nn.Sequential(View(8, -1, num_input_dims=3), linear, View(2, 4, -1, num_input_dims=2))
+    file = t7.TorchObject("nn.LanguageModel", fields=t7.LuaTable({"net": from_torch(net), "train": True}))
+    input = torch.randn(5, 7, 3, dtype=torch.float64)
+    assert_same(to_torch(file)(input), linear(input))
+    assert_same(to_torch(from_torch(to_torch(file)))(input), linear(input))

@@ -2,11 +2,13 @@
 
 from torch import nn
 
+from convnet_benchmarks.nets.modules.torch7 import View
 from lua_compat import t7
 from lua_compat.conversion.declared import declared_table
 from lua_compat.conversion.families.linear import convert_linear
 from lua_compat.conversion.reading import Conversion, Fields
 from lua_compat.conversion.writing import Export
+from lua_compat.torch_modules import decorators
 from lua_compat.torch_modules.repositories import rnn
 
 
@@ -99,6 +101,22 @@ def _lstm(f: Fields) -> nn.Module:
     return (_sequence(rnn.SeqLSTM) if f.get("hidden_dim") is not None else _cell(2))(f)
 
 
+def _language_model(f: Fields) -> nn.Module:
+    """Converts torch-rnn's net, which sets its views to the batch's size before each pass: the module between
+    two of them takes all steps as one batch."""
+    net = f.child("net")
+    if not isinstance(net, nn.Sequential):
+        f.fail("field net must be an nn.Sequential")
+    found: list[nn.Module] = []
+    layers = iter(net)
+    for layer in layers:
+        if isinstance(layer, View):
+            layer = decorators.Bottle(module=next(layers), nInputDim=2, nOutputDim=2)
+            next(layers)
+        found.append(layer)
+    return nn.Sequential(*found)
+
+
 CONVERSIONS: dict[str, Conversion] = {
     **declared_table(
         rnn.ReverseTable,
@@ -123,6 +141,7 @@ CONVERSIONS: dict[str, Conversion] = {
     "nn.Repeater": _repeater,
     "nn.BiSequencer": lambda f: f.children()[0],
     "nn.SeqBRNN": lambda f: f.children()[0],
+    "nn.LanguageModel": _language_model,
     "nn.ReverseUnreverse": lambda f: f.only_child(),
     "nn.BiSequencerLM": _both_ways,
     "nn.MaskZero": _masked(rnn.MaskZero),
