@@ -12,6 +12,7 @@ IMAGENET = (3, 224, 224)
 SOUMITH = "soumith/convnet-benchmarks"
 DEEPMARK = "DeepMark/deepmark"
 GLUON = "MXNet gluon model zoo"
+LIST = "[]"  # the name of an input of which the net takes a list of samples
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,8 @@ class Input:
     kind: str = ""
 
     def __str__(self) -> str:
+        if self.name == LIST:
+            return f"[{'x'.join(map(str, self.shape[1:]))}]"
         return f"{self.name} {'x'.join(map(str, self.shape))}".strip()
 
     def of(self, samples: int) -> "Input":

@@ -5,8 +5,8 @@ time them apart. Here updateGradInput asks autograd for the gradient of the inpu
 module that has parameters, and for nothing else, so that no parameter gradient is computed; accGradParameters
 then computes each module's parameter gradients alone, from its input and the gradient kept for its output.
 
-A module may return several tensors (a table, in Torch7's words) in tuples, lists and dicts; gradOutput then
-has the same structure.
+A module may return several tensors (a table, in Torch7's words) in tuples, lists, dicts and dataclasses
+(which become dicts); gradOutput then has the same structure.
 """
 
 import itertools
@@ -22,9 +22,18 @@ from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 from convnet_benchmarks.nets.frozen import Frozen
 from convnet_benchmarks.nets.graph import parameter_gradients, parameters_read
 from convnet_benchmarks.nets.hooks import hook_on, needs_whole_backward, run_after_accumulation
+from convnet_benchmarks.nets.outputs import as_tree
+from convnet_benchmarks.nets.programs import is_program
 
 # Torch7's names.
 FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT = PHASES = ("updateOutput", "updateGradInput", "accGradParameters")
+
+
+NO_GRADIENT = "its output does not depend on its input or parameters"
+
+
+class NoGradientError(RuntimeError):
+    """There is nothing to train: no tensor of the output has a gradient."""
 
 
 class Phases(Protocol):
@@ -60,6 +69,8 @@ class AutogradPhases:
     The first updateOutput notices parameters that are also read outside their unit, by a hook or by a module
     that uses another's weight: updateGradInput then computes their gradients, too, and accGradParameters adds
     them.
+
+    A program (TorchScript) has no units either: its parameters are among those that updateGradInput computes.
 
     Hooks run as in a full backward. Where one wants the gradients of inputs and parameters together (a legacy
     backward hook, or a hook on a parameter, when this is opened), there are no units: updateGradInput does a
@@ -121,7 +132,8 @@ class AutogradPhases:
         self._input = input
         self._graph_input = _as_leaf(input) if isinstance(input, Tensor) else tree_map(_as_leaf, input)
         with torch.enable_grad():
-            self._graph_output = self.module(self._graph_input)
+            output = self.module(self._graph_input)
+        self._graph_output = output if isinstance(output, Tensor) else as_tree(output)
         if not self._reads_known:
             self._wanted = self._read_outside_units()
             self._reads_known = True
@@ -140,6 +152,8 @@ class AutogradPhases:
         for _, edges, _ in self._calls:
             wanted += edges
         outputs, grad_outputs = _differentiable(self._graph_output, gradOutput)
+        if not outputs:
+            raise NoGradientError(NO_GRADIENT)
         gradients = iter(
             torch.autograd.grad(outputs, wanted, grad_outputs, retain_graph=True, allow_unused=True)
         )
@@ -431,6 +445,8 @@ def _parametrised(module: nn.Module, whole: Container[nn.Module]) -> Iterator[nn
         if parent in seen:
             return
         seen.add(parent)
+        if is_program(parent):
+            return
         own = parent.parameters(recurse=False)
         if parent in whole or any(parameter.requires_grad for parameter in own):
             yield parent

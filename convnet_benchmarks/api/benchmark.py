@@ -23,14 +23,16 @@ from convnet_benchmarks.points.measure import Outcome, figures, record_of
 from convnet_benchmarks.points.point import MODES, OK, Point
 from convnet_benchmarks.points.workload import PointWorkload
 from convnet_benchmarks.timing.loops import Settling, device_clock
-from convnet_benchmarks.workload.author_errors import described, without_tensors
+from convnet_benchmarks.workload.author_errors import described, raised_by_author, without_tensors
 from convnet_benchmarks.workload.backends import BACKENDS, UnsupportedError
 from convnet_benchmarks.workload.devices import DTYPES, open_device
+from convnet_benchmarks.workload.inputs import in_format
 from convnet_benchmarks.workload.kernels import open_inference, open_training, phase_steps
+from convnet_benchmarks.workload.memory import is_out_of_memory
 from convnet_benchmarks.workload.nets import an
-from convnet_benchmarks.workload.own_inputs import check_runs, own_batch
+from convnet_benchmarks.workload.own_inputs import check_runs, own_batch, runs
 from convnet_benchmarks.workload.ran import ran_on
-from convnet_benchmarks.workload.tensors import tensors_in
+from convnet_benchmarks.workload.tensors import sizes, tensors_in
 
 if TYPE_CHECKING:
     import torch
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     Given = OneInput | Sequence[Tensor] | Mapping[str, OneInput]
 
 _SEED = 1
+_LONGEST = 300  # characters of an error
 _running_again = False  # the script of the process that asked for new ones
 _ACCEPTED = (
     "accepted: a tensor, or sizes such as (64, 3, 224, 224); of several inputs a tuple of tensors, "
@@ -77,7 +80,8 @@ def benchmark(
 ) -> Results:
     """Measures ``module`` on ``input``: a batch, or the shape of one, first the number of samples.
 
-    Several inputs are a tuple of tensors, passed in order, or a dict of tensors or sizes, passed by name.
+    Several inputs are a tuple of tensors, passed in order, or a dict of tensors or sizes, passed by name; a
+    list of tensors of one size goes as it is to a module that takes one.
     ``mode``: "inference", or "training", which also measures updateOutput, updateGradInput and
     accGradParameters. ``backend``: a name that ``convnet-benchmarks backends --help`` lists, such as "auto".
     ``dtype``, ``device``, ``threads``: what it runs in, on and with; by default the module's own, and
@@ -117,12 +121,8 @@ def benchmark(
     if why := BACKENDS[backend].why_not_on(like.device.type):
         raise UserError(f"benchmark: {why}")
     how = _How(mode, backend, float(seconds), bool(cold_cache), name or type(module).__name__, threads)
-    several = isinstance(input, Mapping) or _are_tensors(input)
-    if several:
-        from convnet_benchmarks.nets.several_inputs import SeveralInputs
-
-        own = SeveralInputs(own)
     own.train(mode == "training")
+    own, input = _as_one_input(own, input, like, cast=dtype is not None)
     records = []
     for samples in _samples(batch_sizes):
         batch = _batch(own, how.name, input, samples, like, cast=dtype is not None)
@@ -131,18 +131,48 @@ def benchmark(
     return Results.of_records(records)
 
 
+def _as_one_input(module: "nn.Module", input: Any, like: "Tensor", *, cast: bool) -> "tuple[nn.Module, Any]":
+    """Returns a module that takes one value, and that value.
+
+    Several tensors are a tuple or a dict; for a module that takes a list of samples they become a batch.
+    """
+    import torch
+
+    from convnet_benchmarks.nets.several_inputs import ListOfSamples, SeveralInputs
+
+    if not (isinstance(input, Mapping) or _are_tensors(input)):
+        return module, input
+    several = SeveralInputs(module).train(module.training)
+    if isinstance(input, list) and all(isinstance(one, torch.Tensor) for one in input):
+        in_a_list = ListOfSamples(module).train(module.training)
+        given = _of_tensors([one.unsqueeze(0) for one in input], None, like, cast)
+        if len({one.shape for one in given}) == 1:
+            batch = torch.cat(given)
+            if runs(in_a_list, batch):
+                return in_a_list, batch
+        elif not runs(several, tuple(one[0] for one in given)) and runs(in_a_list, given):
+            raise UserError(
+                f"benchmark: input is a list of {len(input)} tensors of different sizes; accepted for a "
+                "module that takes a list: tensors of one size"
+            )
+    return several, input
+
+
 def _moved(
     module: "nn.Module", dtype: "str | torch.dtype | None", device: "str | torch.device | None"
 ) -> "tuple[nn.Module, Tensor]":
     """Returns a copy of the module in ``dtype`` on ``device``, and a number of the kind it computes with."""
     import torch
 
-    own = copy.deepcopy(module)
+    try:
+        own = copy.deepcopy(module)
+    except Exception as error:  # whatever the author's code raises; PyTorch itself, for what a pass computed
+        raise UserError(f"benchmark: the module cannot be copied: {described(error)[:_LONGEST]}") from None
     if dtype is not None:
         text = str(dtype).removeprefix("torch.")
         if text not in DTYPES:
             raise UserError(f"benchmark: {unknown('number format', text, DTYPES)}")
-        own = own.to(getattr(torch, text))
+        own = in_format(own, None, getattr(torch, text))
     if device is not None:
         try:
             own = own.to(open_device(str(device)))
@@ -219,6 +249,8 @@ def _of_tensors(input: Any, samples: int | None, like: "Tensor", cast: bool) -> 
     from torch.utils._pytree import tree_map
 
     def taken(one: "Tensor") -> "Tensor":
+        if not one.numel():
+            raise UserError(f"benchmark: input has a tensor of {sizes(one)}; accepted: one sample or more")
         if one.dim() < (1 if one is not input else 2):
             raise UserError("benchmark: input has one dimension; accepted: a batch, samples along the first")
         one = one.detach().to(like.device)
@@ -293,6 +325,10 @@ def _record(module: "nn.Module", batch: Any, how: _How) -> dict[str, Any]:
         return _figures(module, batch, how, begin)
     except UnsupportedError as error:
         raise UserError(f"benchmark: {error}") from None
+    except Exception as error:
+        if is_out_of_memory(error) or not raised_by_author(error):
+            raise
+        raise UserError(f"benchmark: {how.name} failed: {described(error)}") from None
     finally:
         torch.set_num_threads(threads)
 

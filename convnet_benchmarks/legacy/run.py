@@ -54,7 +54,7 @@ class LegacyRun:
     @property
     def notes(self) -> list[str]:
         """Returns what a user may not expect: of the options, and of the kernels that run."""
-        return [*self.workload.request.notes, *filter(None, [self.opened.note])]
+        return [*self.workload.request.notes, *filter(None, [self.workload.note, self.opened.note])]
 
     @property
     def samples_per_pass(self) -> int:

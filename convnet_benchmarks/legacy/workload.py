@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.legacy import backends
 from convnet_benchmarks.legacy.fit import largest_batch_to_try, memory_missing, too_large
 from convnet_benchmarks.legacy.options import LegacyOptions
 from convnet_benchmarks.legacy.request import Request
 from convnet_benchmarks.nets import registry
 from convnet_benchmarks.workload.devices import CPU, open_device, open_gpu
-from convnet_benchmarks.workload.inputs import batch_for
+from convnet_benchmarks.workload.inputs import batch_for, in_format
 from convnet_benchmarks.workload.ran import Ran, ran_on
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ class Workload:
     device: "torch.device"
     ran: Ran
     model_text: str
+    note: str = ""  # of the net, for stderr
 
 
 def prepare(request: Request, rank: int = 0) -> Workload:
@@ -44,6 +46,7 @@ def prepare(request: Request, rank: int = 0) -> Workload:
 
     import torch
 
+    from convnet_benchmarks.nets.several_inputs import net_within
     from convnet_benchmarks.nets.torch7.printing import torch7_string
 
     names = backends.class_names(backend, options.relu_cudnn)
@@ -59,11 +62,15 @@ def prepare(request: Request, rank: int = 0) -> Workload:
         # A net from outside may still need what a ReLU of its would overwrite.
         if isinstance(child, torch.nn.ReLU) and not (net.own_parameters and options.relu_inplace):
             child.inplace = options.relu_inplace
-    text = torch7_string(module.module if net.inputs else module, names)  # type: ignore[arg-type]
-    module = module.to(device, dtype)
+    text = torch7_string(net_within(module), names)
+    note = _converted(module, options.dtype)
+    module = in_format(module, device, dtype)
     if missing:  # on a GPU; the input, which is drawn on the CPU, would take minutes
         raise too_large(request, missing, largest_batch_to_try(request, module))
-    input = batch_for(net, module, request.samples, options.seed, device, dtype, shape=shape)
+    try:
+        input = batch_for(net, module, request.samples, options.seed, device, dtype, shape=shape)
+    except UserError as error:
+        raise UserError(f"{error}{note and f' ({note})'}") from None
     return Workload(
         request=request,
         module=module,
@@ -71,7 +78,17 @@ def prepare(request: Request, rank: int = 0) -> Workload:
         device=device,
         ran=ran_on(net, input, backend.name, options.dtype, device, cold_cache=options.cold_cache),
         model_text=text,
+        note=note,
     )
+
+
+def _converted(module: "nn.Module", dtype: str) -> str:
+    """Returns what says that a net made in bfloat16, say, becomes one of ``dtype``; empty if none does."""
+    own = {str(one.dtype).removeprefix("torch.") for one in module.parameters() if one.is_floating_point()}
+    if len(own) != 1 or own & {dtype, "float32"}:
+        return ""
+    (kind,) = own
+    return f"the net's {kind} numbers were converted to {dtype}; --dtype {kind} keeps them"
 
 
 def _device(options: LegacyOptions, rank: int) -> "torch.device":

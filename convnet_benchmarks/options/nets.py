@@ -11,7 +11,7 @@ from convnet_benchmarks.options.study import add_input_size
 from convnet_benchmarks.options.types import seed, thread_count
 from convnet_benchmarks.workload import nets as named_nets
 from convnet_benchmarks.workload.devices import open_device
-from convnet_benchmarks.workload.inputs import build_for_inference
+from convnet_benchmarks.workload.inputs import build_for_inference, in_format
 from convnet_benchmarks.workload.memory import is_out_of_memory
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def find_net(request: Mapping[str, Any]) -> "Net":
 
 def build_net(net: "Net", seed: int, device: "torch.device", dtype: "torch.dtype") -> "nn.Module":
     """Returns the net in evaluation mode on ``device``."""
-    return build_for_inference(net, seed).eval().to(device, dtype)
+    return in_format(build_for_inference(net, seed).eval(), device, dtype)
 
 
 @contextlib.contextmanager

@@ -4,7 +4,7 @@ import argparse
 import os
 import re
 
-from convnet_benchmarks.nets.net import Input, InputSize
+from convnet_benchmarks.nets.net import LIST, Input, InputSize
 from convnet_benchmarks.workload.devices import DTYPES
 
 _MOST_THREADS = 1024
@@ -37,8 +37,16 @@ def natural(text: str) -> int:
 
 
 def names(text: str) -> list[str]:
-    """Returns an option's comma-separated names."""
-    found = [name.strip() for name in text.split(",") if name.strip()]
+    """Returns an option's comma-separated names; commas in brackets are part of a name."""
+    found = [""]
+    depth = 0
+    for character in text:
+        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(character, 0)
+        if character == "," and depth <= 0:
+            found.append("")
+        else:
+            found[-1] += character
+    found = [name.strip() for name in found if name.strip()]
     if not found:
         raise argparse.ArgumentTypeError("no name given; accepted: names separated by commas")
     return list(dict.fromkeys(found))
@@ -107,9 +115,12 @@ def size_with_batch(text: str) -> tuple[int | None, ...]:
 def input_size(text: str) -> InputSize:
     """Reads the size of one sample, or several inputs by name: ids:2x128 mask:2x128.
 
-    Each of several is NAME:SIZE, samples first, or NAME:SIZE:KIND, which is a number format, or how many
-    different whole numbers there are.
+    In square brackets it is the size of a sample of a net that takes a list of them. Each of several is
+    NAME:SIZE, samples first, or NAME:SIZE:KIND, which is a number format, or how many different whole
+    numbers there are.
     """
+    if text.startswith("[") and text.endswith("]"):
+        return (Input(LIST, (1, *one_size(text[1:-1]))),)
     if ":" not in text:
         return one_size(text)
     inputs = tuple(_input(part) for part in text.split())

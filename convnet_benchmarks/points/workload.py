@@ -12,7 +12,7 @@ from convnet_benchmarks.workload import backends
 from convnet_benchmarks.workload import nets as named_nets
 from convnet_benchmarks.workload.backends import UnsupportedError
 from convnet_benchmarks.workload.devices import device_type, open_device
-from convnet_benchmarks.workload.inputs import batch_for, blank_batch, build_for_inference
+from convnet_benchmarks.workload.inputs import batch_for, blank_batch, build_for_inference, in_format
 from convnet_benchmarks.workload.kernels import open_inference, open_training, phase_steps
 from convnet_benchmarks.workload.ran import Ran, ran_on
 
@@ -70,7 +70,7 @@ def open_point(point: Point, *, drawn: bool = True) -> Iterator[PointWorkload]:
         dtype = getattr(torch, point.dtype)
         net = named_nets.find(point.net, point.input_size, "--nets")
         build = registry.build if training else build_for_inference
-        module = build(net, point.seed).to(device, dtype)
+        module = in_format(build(net, point.seed), device, dtype)
         if drawn or net.own_parameters:
             about = (point.batch_size, point.seed, device, dtype)
             input = batch_for(net, module, *about, "option --nets")

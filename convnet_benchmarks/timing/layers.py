@@ -8,6 +8,7 @@ from typing import Any
 
 from torch import nn
 
+from convnet_benchmarks.nets.programs import hookable_parts, is_program
 from convnet_benchmarks.timing.loops import Clock, Watch, run_loop, watched_loop
 
 
@@ -36,8 +37,13 @@ class LayerTimes:
 
 
 def called_layers(module: nn.Module) -> list[tuple[str, nn.Module]]:
-    """Returns the modules without children, each once, with their names."""
-    return [(name, child) for name, child in module.named_modules() if next(child.children(), None) is None]
+    """Returns the modules without children, each once, with their names; a compiled one is a layer, and what
+    is TorchScript's is not seen."""
+    return [
+        (name, child)
+        for name, child in hookable_parts(module)
+        if next(child.children(), None) is None or is_program(child)
+    ]
 
 
 def numbered(path: str, calls: dict[str, int]) -> str:

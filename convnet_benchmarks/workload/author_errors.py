@@ -40,9 +40,14 @@ def author_error(net: Net, error: Exception) -> UserError | None:
     """Returns what to tell of an error in the code of ``net``; None if none of its author's code was
     running.
     """
-    if not net.own_parameters or _author_frame(error) is None:
+    if not net.own_parameters or not raised_by_author(error):
         return None
     return UserError(f"option --net: {net.name} failed: {described(error)}")
+
+
+def raised_by_author(error: BaseException) -> bool:
+    """Returns whether code was running that is neither ours nor PyTorch's nor Python's."""
+    return _author_frame(error) is not None
 
 
 def _author_frame(error: BaseException) -> traceback.FrameSummary | None:

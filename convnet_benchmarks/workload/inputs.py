@@ -89,6 +89,25 @@ def to_device(input: "Tensor", device: "torch.device", dtype: "torch.dtype") -> 
     return input.to(device, dtype if input.is_floating_point() else None)
 
 
+def in_format(module: "nn.Module", device: "torch.device | None", dtype: "torch.dtype") -> "nn.Module":
+    """Returns ``module`` on ``device`` (None: its own), its floating-point numbers as ``dtype``, complex ones
+    as pairs of them.
+
+    There are no such pairs for bfloat16: complex numbers then stay as they are.
+    """
+    import torch
+
+    def converted(tensor: "Tensor") -> "Tensor":
+        if tensor.is_floating_point():
+            return tensor.to(device, dtype)
+        pairs = tensor.is_complex() and dtype != torch.bfloat16
+        return tensor.to(device, dtype.to_complex() if pairs else None)
+
+    if any(tensor.is_complex() for tensor in (*module.parameters(), *module.buffers())):
+        return module._apply(converted)
+    return module.to(device, dtype)
+
+
 def build_for_inference(net: Net, seed: int) -> "nn.Module":
     """Returns the net, float32 on the CPU; if it is untrained, with running statistics from a few inputs."""
     import torch

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from convnet_benchmarks.nets.phases import Phases
 
 
+_JOINS = "{} joins the phases of training; it is measured in inference only"
+
+
 @dataclass(frozen=True)
 class Opened:
     """A net ready to run on its input.
@@ -65,8 +68,12 @@ def open_training(
     ``tuning``, ``tuning_seconds`` and ``told`` are about the choice of kernels, as in
     ``convnet_benchmarks.nets.engine.prepare``.
     """
+    from convnet_benchmarks.nets.programs import is_compiled, is_program
+
     if backend.runtime:
         raise UnsupportedError(f"backend {backend.name} runs inference only")
+    if any(map(is_compiled, module.modules())):
+        raise UnsupportedError(_JOINS.format("torch.compile, which the net uses,"))
     note = ""
     started = time.perf_counter()
     if backend.engine and device.type == CUDA:
@@ -90,14 +97,19 @@ def open_training(
             return
     if backend.compiled or backend.graph:
         what = "torch.compile" if backend.compiled else "a CUDA graph"
-        raise UnsupportedError(f"{what} joins the phases of training; it is measured in inference only")
+        raise UnsupportedError(_JOINS.format(what))
     input = laid_out(backend, module, input, device)
     if device.type == CUDA:
         _start_autograd(device)
-    from convnet_benchmarks.nets.phases import AutogradPhases
+    from convnet_benchmarks.nets.phases import AutogradPhases, NoGradientError
 
+    if not note and any(map(is_program, module.modules())):
+        note = "TorchScript does not tell parameters apart: updateGradInput computes their gradients, too"
     with framework_switches(backend), AutogradPhases(module) as autograd:
-        yield Opened(partial(autograd.updateOutput, input), autograd, note=note)
+        try:
+            yield Opened(partial(autograd.updateOutput, input), autograd, note=note)
+        except NoGradientError as error:
+            raise UnsupportedError(f"this net cannot be trained: {error}") from None
 
 
 @contextlib.contextmanager

@@ -1,9 +1,13 @@
 """The nets that ``--net`` can name: of the registry, a function of the user's, a Torch7 model in a file."""
 
+import ast
 import contextlib
+import copy
 import importlib
 import importlib.util
+import inspect
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -14,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks.errors import UserError, did_you_mean
 from convnet_benchmarks.nets import registry
-from convnet_benchmarks.nets.net import Input, InputSize, Net
+from convnet_benchmarks.nets.net import LIST, Input, InputSize, Net
 from convnet_benchmarks.workload.author_errors import described
 from convnet_benchmarks.workload.torch7_models import is_t7_file, load_module, without_lua_files
 
@@ -22,9 +26,10 @@ if TYPE_CHECKING:
     from torch import nn
 
 FORMS = (
-    "a name of benchmark.py --list-nets, module:function, file.py:function, or a Torch7 model in a file: "
-    "model.t7, model.t7:place, model.t7+FILE.lua"
+    "a name of benchmark.py --list-nets, module:function, file.py:function, file.py:function(64, depth=2), "
+    "or a Torch7 model in a file: model.t7, model.t7:place, model.t7+FILE.lua"
 )
+_CALL = re.compile(r"([^()]*:[\w.]+)(\(.*\))", re.DOTALL)
 
 
 def find(name: str, input_size: InputSize | None = None, option: str = "--net") -> Net:
@@ -34,7 +39,8 @@ def find(name: str, input_size: InputSize | None = None, option: str = "--net") 
     A net from outside the registry needs ``input_size``, keeps the parameters it comes with, and is not built
     yet. Raises UserError for a name, file or function that is not there.
     """
-    model, lua_files = without_lua_files(name)
+    call = _CALL.fullmatch(name)
+    model, lua_files = without_lua_files(name) if call is None else (call[1], ())
     file, colon, inner = model.rpartition(":")
     if name in registry.NETS:
         net = registry.NETS[name]
@@ -52,7 +58,8 @@ def find(name: str, input_size: InputSize | None = None, option: str = "--net") 
         missing = model if model.endswith(".t7") else file
         raise UserError(f"option {option}: there is no file '{missing}'")
     elif colon:
-        definition = partial(_call, _function(file, inner, option), name, option)
+        arguments = _arguments(call[2], name, option) if call is not None else None
+        definition = partial(_call, _function(file, inner, option), arguments, name, option)
     else:
         raise UserError(f"option {option}: {_not_a_net(name)}")
     if input_size is None:
@@ -61,6 +68,9 @@ def find(name: str, input_size: InputSize | None = None, option: str = "--net") 
             "by name, as --input-size ids:2x128 mask:2x128"
         )
     if isinstance(input_size[0], Input):
+        if input_size[0].name == LIST:
+            in_a_list = partial(_of_samples, definition)
+            return Net(name, in_a_list, input_size[0].shape[1:], name, own_parameters=True)
         inputs = input_size
         several = partial(_of_several, definition)
         return Net(name, several, inputs[0].shape[1:], name, own_parameters=True, inputs=inputs)
@@ -71,6 +81,12 @@ def _of_several(definition: "Callable[[], nn.Module]") -> "nn.Module":
     from convnet_benchmarks.nets.several_inputs import SeveralInputs
 
     return SeveralInputs(definition())
+
+
+def _of_samples(definition: "Callable[[], nn.Module]") -> "nn.Module":
+    from convnet_benchmarks.nets.several_inputs import ListOfSamples
+
+    return ListOfSamples(definition())
 
 
 def _not_a_net(name: str) -> str:
@@ -177,16 +193,49 @@ def _functions_of(module: ModuleType) -> list[str]:
     ]
 
 
-def _call(function: Callable[[], Any], name: str, option: str) -> "nn.Module":
+def _arguments(text: str, name: str, option: str) -> tuple[list[Any], dict[str, Any]]:
+    """Returns the plain values in the brackets of a call, such as (64, depth=2)."""
+    try:
+        call = ast.parse(f"f{text}", mode="eval").body
+        assert isinstance(call, ast.Call)
+        given = [ast.literal_eval(one) for one in call.args]
+        return given, {str(one.arg): ast.literal_eval(one.value) for one in call.keywords if one.arg}
+    except (SyntaxError, ValueError, AssertionError):
+        accepted = "accepted: plain values, such as (64, depth=2, kind='wide')"
+        raise UserError(f"option {option}: '{name}' has arguments that cannot be read; {accepted}") from None
+
+
+def _call(
+    function: Callable[..., Any], arguments: tuple[list[Any], dict[str, Any]] | None, name: str, option: str
+) -> "nn.Module":
     from torch import nn
 
+    if isinstance(function, nn.Module) and arguments is None:
+        return copy.deepcopy(function)  # it may be asked for several times
+    given, by_name = arguments or ([], {})
+    shown = name if arguments is not None else f"{name}()"
     try:
         with _working_directory_first():
-            module = function()
+            module = function(*given, **by_name)
     except (Exception, SystemExit) as error:  # whatever the author's code raises
-        raise UserError(f"option {option}: {name}() failed: {described(error)}") from None
+        hint = (
+            ""
+            if arguments is not None or not _needs_arguments(function)
+            else (f"; give its arguments as --net '{name}(...)'")
+        )
+        raise UserError(f"option {option}: {shown} failed: {described(error)}{hint}") from None
     if not isinstance(module, nn.Module):
         raise UserError(
-            f"option {option}: {name}() returned {an(type(module).__name__)}; accepted: a torch.nn.Module"
+            f"option {option}: {shown} returned {an(type(module).__name__)}; accepted: a torch.nn.Module"
         )
     return module
+
+
+def _needs_arguments(function: Callable[..., Any]) -> bool:
+    try:
+        inspect.signature(function).bind()
+    except TypeError:
+        return True
+    except ValueError:  # not written in Python
+        pass
+    return False

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _WHOLE, _FLOATS = "2", "float32"  # kinds that are tried: zeros and ones, and floating-point numbers
 _MOST_TRIED = 6  # inputs of unknown kind; more are all of one kind
 _ABOUT_TYPES = re.compile(r"\b(?:d?types?|int|long|half|float|double|floating|integers?)\b", re.IGNORECASE)
+_FEW = 2  # samples that a net is tried on
 _LONGEST = 300  # characters of an error
 
 
@@ -61,6 +62,11 @@ def check_runs(net: Net, module: "nn.Module", input: Any, named_by: str) -> None
         raise UserError(f"{named_by}: {net.name} {refusal}")
 
 
+def runs(module: "nn.Module", input: Any) -> bool:
+    """Returns whether the module gives tensors for ``input``."""
+    return _run_once(module, input)[1] is None
+
+
 def _kinds(inputs: Sequence[Input], first: str) -> Iterator[list[str]]:
     """Yields the kinds to try, one for each input: of those without one, most are ``first`` at first."""
     other = _FLOATS if first == _WHOLE else _WHOLE
@@ -95,13 +101,32 @@ def _drawn(
 
 
 def _run(module: "nn.Module", input: Any) -> tuple[dict[int, str], str | None]:
-    """Runs the module on two samples. Returns for the inputs that embeddings read, by their number, how many
-    rows those have, and why it does not run, None where it does."""
-    import torch
-    from torch.utils._pytree import tree_leaves, tree_map
+    """Runs the module on few samples, or on all where it does not take few.
 
-    few = tree_map(lambda one: one[:2], input)
-    places = {_place(one): number for number, one in enumerate(tensors_in(few))}
+    Returns for the inputs that embeddings read, by their number, how many rows those have, and why it does
+    not run, None where it does.
+    """
+    import torch
+    from torch.utils._pytree import tree_map
+
+    from convnet_benchmarks.nets.several_inputs import ListOfSamples, SeveralInputs
+
+    limits, refusal = _run_once(module, tree_map(lambda one: one[:_FEW], input))
+    if refusal is not None and max(map(len, tensors_in(input))) > _FEW:
+        limits, refusal = _run_once(module, input)  # it may take no other number of samples
+    if refusal is not None:
+        if isinstance(module, SeveralInputs) and module.takes_dict:
+            refusal += " (it got one dict: its forward has none of these names)"
+        if isinstance(input, torch.Tensor) and runs(ListOfSamples(module), input[:_FEW]):
+            sample = "x".join(map(str, input.shape[1:]))
+            refusal = f"takes a list of samples, not a batch; accepted: their size as '[{sample}]'"
+    return limits, refusal
+
+
+def _run_once(module: "nn.Module", input: Any) -> tuple[dict[int, str], str | None]:
+    import torch
+
+    places = {_place(one): number for number, one in enumerate(tensors_in(input))}
     limits: dict[int, str] = {}
 
     def read(layer: "nn.Module", inputs: "tuple[Tensor, ...]") -> None:
@@ -114,7 +139,7 @@ def _run(module: "nn.Module", input: Any) -> tuple[dict[int, str], str | None]:
     hooks = [layer.register_forward_pre_hook(read) for layer in embeddings]
     try:
         with torch.no_grad():
-            output = module(few)
+            output = module(input)
     except Exception as error:  # whatever the author's code raises
         if is_out_of_memory(error):
             raise
@@ -123,10 +148,10 @@ def _run(module: "nn.Module", input: Any) -> tuple[dict[int, str], str | None]:
     finally:
         for hook in hooks:
             hook.remove()
-    if not any(isinstance(leaf, torch.Tensor) for leaf in tree_leaves(output)):
-        given = "nothing" if output is None else f"{an(type(output).__name__)} without a tensor"
-        return {}, f"gives {given}; accepted: a tensor, or several"
-    return limits, None
+    if tensors_in(output):
+        return limits, None
+    given = "nothing" if output is None else f"{an(type(output).__name__)} without a tensor"
+    return {}, f"gives {given}; accepted: a tensor, or several in a tuple, list, dict or dataclass"
 
 
 def _place(tensor: "Tensor") -> Any:

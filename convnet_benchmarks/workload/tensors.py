@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+from convnet_benchmarks.nets.outputs import fields_of
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -14,11 +16,12 @@ def sizes(input: Any) -> str:
 
 
 def tensors_in(output: Any) -> "list[Tensor]":
-    """Returns the tensors of a net's input or output: one, or those in a tuple, list or dict of them."""
+    """Returns the tensors of a net's input or output: one, or those in a tuple, list, dict or dataclass."""
     import torch
 
     if isinstance(output, torch.Tensor):
         return [output]
+    output = fields_of(output)
     if isinstance(output, dict):
         output = list(output.values())
     if not isinstance(output, (list, tuple)):

@@ -14,7 +14,9 @@ from convnet_benchmarks.nets.engine.mixed import MixedPhases, Seen
 from convnet_benchmarks.nets.engine.parts import Part, Shapes, parts_of
 from convnet_benchmarks.nets.engine.plan import EnginePhases
 from convnet_benchmarks.nets.engine.trace import CompileError, state_kept, trace
-from convnet_benchmarks.nets.several_inputs import SeveralInputs
+from convnet_benchmarks.nets.phases import NO_GRADIENT
+from convnet_benchmarks.nets.programs import hookable_parts
+from convnet_benchmarks.nets.several_inputs import net_within
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -84,7 +86,9 @@ def _mixed(maker: PlanMaker, module: nn.Module, input: Any, why_not: str) -> Mix
     """Returns plans for parts of the net, in PyTorch's graph of the rest."""
     shapes, seen = _observed(module, input, maker.options.inference, why_not)
     parts = (
-        {} if maker.options.backend == "stock" else parts_of(_own(module), shapes, maker.dtype, maker.plan)
+        {}
+        if maker.options.backend == "stock"
+        else parts_of(net_within(module), shapes, maker.dtype, maker.plan)
     )
 
     def made(parts: dict[nn.Module, Part], note: str) -> MixedPhases:
@@ -101,7 +105,7 @@ def _mixed(maker: PlanMaker, module: nn.Module, input: Any, why_not: str) -> Mix
         finally:
             phases.close()  # it lets go of nothing but its place in the module
     if not (differentiable or maker.options.inference):
-        raise CompileError(f"{type(module).__name__}: its output does not depend on its input or parameters")
+        raise CompileError(f"{type(net_within(module)).__name__}: {NO_GRADIENT}")
     if maker.options.backend != "auto" or not parts:
         return made(parts, note)
     slower = _slower(module, lambda: made(parts, ""), lambda: made({}, ""), input)
@@ -129,7 +133,8 @@ def _observed(module: nn.Module, input: Any, inference: bool, why_not: str) -> t
     def leave(part: nn.Module, args: tuple[Any, ...], result: Any) -> None:
         stack.pop()
 
-    names = {part: name for name, part in _own(module).named_modules()}
+    net = net_within(module)
+    names = {part: name for name, part in hookable_parts(net)}
     hooks = [part.register_forward_pre_hook(enter, with_kwargs=True) for part in names]
     hooks += [part.register_forward_hook(leave) for part in names]
     try:
@@ -137,16 +142,12 @@ def _observed(module: nn.Module, input: Any, inference: bool, why_not: str) -> t
             module(input)
     except Exception as error:  # whatever the net says to this input
         said = str(error).strip().splitlines() or [type(error).__name__]
-        raise CompileError(why_not or f"{type(module).__name__}: {said[0]}") from error
+        raise CompileError(why_not or f"{type(net_within(module)).__name__}: {said[0]}") from error
     finally:
         for hook in hooks:
             hook.remove()
-    return shapes, [(names[part], part, part in outer) for part in dict.fromkeys(calls)]
-
-
-def _own(module: nn.Module) -> nn.Module:
-    """Returns the net itself."""
-    return module.module if isinstance(module, SeveralInputs) else module
+    seen = [(names[part], part, part in outer) for part in dict.fromkeys(calls)]
+    return shapes, seen or [("", net, False)]
 
 
 def _slower(module: nn.Module, ours: Opened, stock: Opened, input: Any) -> str:

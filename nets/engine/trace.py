@@ -8,10 +8,12 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, fx, nn
+from torch.jit import ScriptModule
 from torch.nn import Parameter
 
 from convnet_benchmarks.nets.graph import parameters_read
 from convnet_benchmarks.nets.hooks import has_legacy_hook, hook_on, hook_on_parameter, hook_within
+from convnet_benchmarks.nets.programs import is_program
 
 
 class CompileError(Exception):
@@ -91,6 +93,8 @@ class _Tracer(fx.Tracer):
         self.opaque = opaque
 
     def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
+        if is_program(m):
+            return True
         container = isinstance(m, (nn.Sequential, nn.ModuleList, nn.ModuleDict))
         forward = type(m).forward.__module__  # a subclass that keeps torch.nn's forward is that layer
         of_torch = forward.startswith("torch.nn.modules") and not container
@@ -156,6 +160,8 @@ def trace(module: nn.Module, example: Tensor) -> Trace:
     for name, parameter in module.named_parameters():
         if kind := hook_on_parameter(parameter):
             raise CompileError(f"{name}: has a {kind}; use PyTorch's autograd for this module")
+    if any(isinstance(part, ScriptModule) for part in module.modules()):
+        raise CompileError(f"{type(module).__name__}: is a TorchScript program, or has one inside")
     graph, root = _graph(module)
     operations: list[Operation] = []
     shapes: list[tuple[int, ...]] = []

@@ -1,5 +1,7 @@
 """Nets of today, as a user may have them: each imported as --net own_nets.py:NAME, or from Python."""
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor, nn
 
@@ -54,3 +56,86 @@ class Complains(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         raise ValueError(f"bad input {x} (and {x.sum()!r}) at (1, 2)")
+
+
+class TakesList(nn.Module):
+    """A detector: images in a list, and for each a dict; when training the losses."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body, self.scores = nn.Conv2d(3, 4, 3, 2, 1), nn.Conv2d(4, 2, 1)
+
+    def forward(self, images: list[Tensor], targets: object = None) -> object:
+        if not isinstance(images, list):
+            raise TypeError("expected a list of images")
+        scores = [self.scores(self.body(image[None]).relu()) for image in images]
+        if self.training:
+            return {"loss": torch.stack([one.square().mean() for one in scores]).sum()}
+        return [{"scores": one[0], "best": one[0].argmax(0)} for one in scores]
+
+
+class TakesDict(nn.Module):
+    """All inputs in one dict."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(6, 3)
+
+    def forward(self, batch: dict[str, Tensor]) -> Tensor:
+        return self.linear(batch["image"]) + batch["mask"].sum(1, keepdim=True)
+
+
+@dataclass
+class Answer:
+    scores: Tensor
+    loss: Tensor | None = None
+
+
+class GivesDataclass(nn.Module):
+    def __init__(self, width: int, depth: int = 1) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(*(nn.Linear(width, width) for _ in range(depth)))
+
+    def forward(self, x: Tensor) -> Answer:
+        return Answer(self.layers(x))
+
+
+class FixedBatch(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(6, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.linear(x.view(4, 6))
+
+
+class GivesIndices(FixedBatch):
+    def forward(self, x: Tensor) -> Tensor:
+        return self.linear(x).argmax(-1)
+
+
+class WritesIntoItsInput(FixedBatch):
+    def forward(self, x: Tensor) -> Tensor:
+        x += 1
+        return self.linear(x)
+
+
+class Complex(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(6, dtype=torch.complex64) * 1j)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.view_as_real(x * self.weight)
+
+
+made = GivesDataclass(6)
+"""Ready to be measured; not a function that makes it."""
+
+
+def scripted() -> nn.Module:
+    return torch.jit.script(nn.Sequential(nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 3)))
+
+
+def halves() -> nn.Module:
+    return nn.Linear(6, 3).to(torch.bfloat16)

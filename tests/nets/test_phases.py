@@ -13,7 +13,8 @@ from torch.utils._pytree import tree_leaves
 from convnet_benchmarks.nets import registry
 from convnet_benchmarks.nets.engine import compile
 from convnet_benchmarks.nets.modules.torch7 import Concat, View
-from convnet_benchmarks.nets.phases import AutogradPhases, Phases
+from convnet_benchmarks.nets.phases import AutogradPhases, NoGradientError, Phases
+from tests.helpers import own_nets
 
 
 class Residual(nn.Module):
@@ -440,3 +441,41 @@ def test_closing_gives_the_module_back() -> None:
     assert "forward" not in vars(net[0]) and "forward" not in vars(net[1])
     copy.deepcopy(net)(torch.randn(1, 3)).sum().backward()
     assert net[0].weight.grad is None
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
+def test_a_program_gives_the_gradients_of_a_whole_backward() -> None:
+    """Nothing can stand in for a part of TorchScript's."""
+    torch.manual_seed(3)
+    plain = nn.Sequential(nn.Linear(4, 5), nn.Sequential(nn.Linear(5, 5), nn.Tanh()), nn.Linear(5, 2))
+    net = nn.Sequential(torch.jit.trace(plain[:2], torch.randn(3, 4)), plain[2])
+    inputs = torch.randn(2, 3, 4)
+    for x in inputs:
+        leaf = x.clone().requires_grad_()
+        plain.zero_grad()
+        plain(leaf).square().sum().backward()
+        wanted = [parameter.grad for parameter in plain.parameters()]
+        for parameter in plain.parameters():
+            parameter.grad = None
+        with AutogradPhases(net) as phases:
+            output = phases.updateOutput(x)
+            torch.testing.assert_close(phases.updateGradInput(x, 2 * output), leaf.grad)
+            phases.accGradParameters(x, 2 * output)
+        torch.testing.assert_close([parameter.grad for parameter in net.parameters()], wanted)
+
+
+def test_outputs_in_a_dataclass_are_a_dict() -> None:
+    net, x = own_nets.GivesDataclass(3, depth=2), torch.randn(2, 3)
+    with AutogradPhases(net) as phases:
+        output = phases.updateOutput(x)
+        assert list(output) == ["scores", "loss"] and output["loss"] is None
+        phases.updateGradInput(x, output)
+        phases.accGradParameters(x, output)
+    wanted = torch.autograd.grad(net(x).scores.square().sum() / 2, list(net.parameters()))
+    torch.testing.assert_close([parameter.grad for parameter in net.parameters()], list(wanted))
+
+
+def test_an_output_without_a_gradient_is_refused() -> None:
+    net, x = own_nets.GivesIndices(), torch.randn(4, 6)
+    with AutogradPhases(net) as phases, pytest.raises(NoGradientError, match="does not depend on its input"):
+        phases.updateGradInput(x, phases.updateOutput(x))

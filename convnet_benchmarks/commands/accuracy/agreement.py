@@ -9,6 +9,7 @@ from convnet_benchmarks.commands.accuracy.examples import Examples, check_labels
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.options.nets import one_line_errors
 from convnet_benchmarks.workload.backends import UnsupportedError
+from convnet_benchmarks.workload.inputs import in_format
 from convnet_benchmarks.workload.kernels import open_inference
 from convnet_benchmarks.workload.variants import Variant
 
@@ -50,7 +51,7 @@ def answer(
     if why:
         raise UserError(f"option --backends: {why}")
     dtype = getattr(torch, variant.dtype)
-    own = copy.deepcopy(module).to(device, dtype).eval()
+    own = in_format(copy.deepcopy(module), device, dtype).eval()
     layout = torch.channels_last if variant.backend.channels_last else torch.contiguous_format
     shape = (batch_size, *examples.image(0).shape)
     size = "x".join(map(str, shape[1:]))

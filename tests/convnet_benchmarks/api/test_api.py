@@ -273,3 +273,31 @@ def test_a_type_checker_knows_the_functions(tmp_path: Path) -> None:
         if "error:" in line
     ]
     assert found == [("4", "call-arg]"), ("4", "arg-type]"), ("5", "arg-type]"), ("6", "attr-defined]")]
+
+
+@pytest.mark.parametrize("mode", ["inference", "training"])
+def test_a_list_of_samples(mode: str) -> None:
+    images = [torch.randn(3, 8, 8), torch.randn(3, 8, 8)]
+    found = cb.benchmark(own_nets.TakesList(), images, mode=mode, seconds=0.05)
+    assert {(one.batch, one.shape) for one in found} == {(2, "2x3x8x8")}
+    with pytest.raises(UserError, match="a list of 2 tensors of different sizes; accepted for a module that"):
+        cb.benchmark(own_nets.TakesList(), [*images[:1], torch.randn(3, 9, 8)], mode=mode)
+
+
+@pytest.mark.parametrize(
+    ("module", "input", "message"),
+    [
+        (own_nets.WritesIntoItsInput(), torch.randn(4, 6), "WritesIntoItsInput failed: RuntimeError: a leaf"),
+        (nn.Linear(6, 2), torch.randn(0, 6), "input has a tensor of 0x6; accepted: one sample or more"),
+        (own_nets.GivesIndices(), (4, 6), "this net cannot be trained: its output does not depend on its"),
+    ],
+)
+def test_what_cannot_be_trained_is_one_line(module: nn.Module, input: Any, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        cb.benchmark(module, input, mode="training", seconds=0.05)
+
+
+@pytest.mark.filterwarnings("ignore:.*weight_norm:FutureWarning")
+def test_a_module_that_cannot_be_copied_is_one_line() -> None:
+    with pytest.raises(UserError, match="benchmark: the module cannot be copied: RuntimeError: Only Tensors"):
+        cb.benchmark(nn.utils.weight_norm(nn.Linear(3, 2)), (2, 3))

@@ -245,5 +245,6 @@ def test_a_point_of_a_net_that_gives_nothing_fails(folder: Path) -> None:
     answer = measure(point, Settling(most_seconds=0.1))
     assert (answer["status"], answer["reason"]) == (
         "failed",
-        "option --nets: zoo_models:Nothing gives nothing; accepted: a tensor, or several",
+        "option --nets: zoo_models:Nothing gives nothing; accepted: a tensor, or several in a tuple, list, "
+        "dict or dataclass",
     )

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from convnet_benchmarks.errors import UserError
-from convnet_benchmarks.nets.net import Input, Net, size_of
+from convnet_benchmarks.nets.net import LIST, Input, Net, size_of, size_text
 from convnet_benchmarks.nets.phases import AutogradPhases
-from convnet_benchmarks.nets.several_inputs import SeveralInputs
-from convnet_benchmarks.options.types import input_size, input_sizes
+from convnet_benchmarks.nets.several_inputs import ListOfSamples, SeveralInputs
+from convnet_benchmarks.options.types import input_size, input_sizes, names
 from convnet_benchmarks.workload.author_errors import without_tensors
+from convnet_benchmarks.workload.inputs import in_format
 from convnet_benchmarks.workload.own_inputs import own_batch
 from tests.helpers import own_nets
 from tests.helpers.commands import Finished, run_python
@@ -43,6 +44,7 @@ def benchmark(folder: Path, *words: str) -> Finished:
         ("3 , 8 , 8", (3, 8, 8)),
         ("ids:2x128 mask:2x128", (Input("ids", (2, 128)), Input("mask", (2, 128)))),
         ("ids:2,128:30000", (Input("ids", (2, 128), "30000"),)),
+        ("[3x8x8]", (Input(LIST, (1, 3, 8, 8)),)),
         ("image:1x3x8x8:float32 meta:1x6", (Input("image", (1, 3, 8, 8), "float32"), Input("meta", (1, 6)))),
     ],
 )
@@ -57,7 +59,24 @@ def test_every_list_of_sizes_is_read(sizes: list[int], between: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "x", "3x", "3x0x2", "a:", "a:2xb", ":2x3", "2:3", "a:2 b", "a:2 a:3", "a:2:int9", "a:2:0"]
+    "text",
+    [
+        "",
+        "x",
+        "3x",
+        "3x0x2",
+        "a:",
+        "a:2xb",
+        ":2x3",
+        "2:3",
+        "a:2 b",
+        "a:2 a:3",
+        "a:2:int9",
+        "a:2:0",
+        "[]",
+        "[3x",
+        "[3] [3]",
+    ],
 )
 def test_what_is_no_size_is_refused(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError):
@@ -73,6 +92,14 @@ def test_inputs_survive_json() -> None:
     for size in (None, (3, 8, 8), (Input("ids", (2, 9)), Input("x", (2, 3), "float64"))):
         plain = json.loads(json.dumps(size, default=vars))
         assert size_of(plain) == size
+
+
+def test_the_size_in_a_list_is_shown_as_it_was_given() -> None:
+    assert size_text(input_size("[3x8x9]")) == "[3x8x9]"
+
+
+def test_names_may_have_arguments_with_commas() -> None:
+    assert names("a.py:f(1, (2, 3)), b,c.py:g(x=[4, 5])") == ["a.py:f(1, (2, 3))", "b", "c.py:g(x=[4, 5])"]
 
 
 def several(module: nn.Module, *inputs: Input) -> tuple[Net, nn.Module]:
@@ -126,6 +153,78 @@ def test_the_error_is_that_of_the_right_types() -> None:
     message = r"here: own fails on an input of image 2x3x8x8, meta 2x5, kind 2: mat1 and mat2 shapes"
     with pytest.raises(UserError, match=message):
         own_batch(net, module, 2, 1, *CPU, "here")
+
+
+def own(module: nn.Module, *size: int) -> tuple[Net, nn.Module]:
+    return Net("own", lambda: module, size, "", own_parameters=True), module
+
+
+def test_a_net_of_one_batch_size_is_tried_on_that() -> None:
+    assert own_batch(*own(own_nets.FixedBatch(), 6), 4, 1, *CPU, "here").shape == (4, 6)
+    message = r"here: own fails on an input of 5x6: shape '\[4, 6\]' is invalid"
+    with pytest.raises(UserError, match=message):
+        own_batch(*own(own_nets.FixedBatch(), 6), 5, 1, *CPU, "here")
+
+
+def test_a_net_that_takes_a_list_says_so() -> None:
+    message = r"here: own takes a list of samples, not a batch; accepted: their size as '\[3x8x8\]'"
+    with pytest.raises(UserError, match=message):
+        own_batch(*own(own_nets.TakesList(), 3, 8, 8), 4, 1, *CPU, "here")
+    in_a_list = ListOfSamples(own_nets.TakesList())
+    batch = own_batch(*own(in_a_list, 3, 8, 8), 4, 1, *CPU, "here")
+    assert batch.shape == (4, 3, 8, 8)
+    assert [one["scores"].shape for one in in_a_list.eval()(batch)] == [(2, 4, 4)] * 4
+
+
+def test_a_net_that_takes_one_dict_gets_it() -> None:
+    inputs = (Input("image", (2, 6)), Input("mask", (2, 3)))
+    net, module = several(own_nets.TakesDict(), *inputs)
+    batch = own_batch(net, module, 2, 1, *CPU, "here")
+    torch.testing.assert_close(module(batch), own_nets.TakesDict.forward(module.module, batch))  # type: ignore[arg-type]
+    net, module = several(own_nets.TakesDict(), Input("imag", (2, 6)), Input("mask", (2, 3)))
+    with pytest.raises(UserError, match="it got one dict: its forward has none of these names"):
+        own_batch(net, module, 2, 1, *CPU, "here")
+
+
+def test_complex_numbers_stay_complex() -> None:
+    net = in_format(own_nets.Complex(), torch.device("cpu"), torch.float64)
+    assert net.weight.dtype == torch.complex128 and isinstance(net.weight, nn.Parameter)
+    torch.testing.assert_close(net.weight.detach(), torch.full((6,), 1j, dtype=torch.complex128))
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("GivesDataclass(6, depth=2)", "6"), ":TOTAL:"),
+        (("made", "6"), ":TOTAL:"),
+        (("scripted", "6"), "note: TorchScript does not tell parameters apart"),
+        (("scripted", "6", "--backend", "auto"), "note: PyTorch's autograd runs it all"),
+        (("halves", "6"), "note: the net's bfloat16 numbers were converted to float32; --dtype bfloat16"),
+        (("TakesList", "[3x8x8]", "-batch_size", "3"), ":TOTAL:"),
+    ],
+)
+def test_what_people_have_is_measured(folder: Path, words: tuple[str, ...], line: str) -> None:
+    name, size, *more = words
+    done = benchmark(folder, "--net", f"own_nets.py:{name}", "--input-size", size, *more)
+    assert done.returncode == 0, done.stderr
+    assert line in done.stdout + done.stderr and ":TOTAL:" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("GivesDataclass", "missing 1 required positional argument: 'width'; give its arguments as --net"),
+        ("GivesDataclass(width)", "has arguments that cannot be read; accepted: plain values, such as (64,"),
+        ("GivesDataclass(6, deep=3)", "GivesDataclass(6, deep=3) failed: TypeError"),
+        ("GivesIndices", "cannot be trained: its output does not depend on its input or parameters"),
+        ("WritesIntoItsInput", "WritesIntoItsInput failed: RuntimeError: a leaf Variable that requires grad"),
+    ],
+)
+def test_what_cannot_be_measured_is_one_line(folder: Path, name: str, line: str) -> None:
+    done = benchmark(folder, "--net", f"own_nets.py:{name}", "--input-size", "6")
+    said = [one for one in done.stderr.splitlines() if one.startswith("benchmark.py: ")]
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    assert len(said) == 1 and line in said[0], done.stderr
 
 
 @settings(max_examples=30, deadline=None)

@@ -1,0 +1,18 @@
+"""Outputs of nets. PyTorch's trees are of tuples, lists and dicts; a dataclass would be a leaf."""
+
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from torch.utils._pytree import tree_map
+
+
+def fields_of(value: Any) -> Any:
+    """Returns the fields of a dataclass by their names, anything else as it is."""
+    if not is_dataclass(value) or isinstance(value, (type, dict)):
+        return value
+    return {field.name: getattr(value, field.name) for field in fields(value)}
+
+
+def as_tree(output: Any) -> Any:
+    """Returns an output with a dict in the place of each dataclass."""
+    return tree_map(lambda leaf: as_tree(fields_of(leaf)) if is_dataclass(leaf) else leaf, output)
