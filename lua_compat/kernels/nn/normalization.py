@@ -97,13 +97,19 @@ def batch_normalization(
         running_var.copy_(moved[1])
 
 
+def _by_plane(x: Tensor) -> Tensor:
+    """Returns a row for each plane."""
+    return x.transpose(0, 1).flatten(1)
+
+
 def _overflow(x: Tensor, mean: Tensor, inverse_std: Tensor) -> bool:
     """Returns whether a sum of floats, or the square of a difference, may have overflowed in single
     precision."""
     if mean.numel() == 0:
         return False
     count, most = x.numel() // mean.numel(), torch.finfo(torch.float32).max
-    return float(mean.abs().max()) * count > most or float(inverse_std.min()) < math.sqrt(count / most)
+    sums, least = float(mean.abs().max()) * count, float(inverse_std.min())
+    return not (sums <= most and least >= math.sqrt(count / most))  # NaNs, too
 
 
 def _by_overflowing_sums(
@@ -119,7 +125,7 @@ def _by_overflowing_sums(
     does: it rounds a sum to a float before dividing it, and each square before adding it, where PyTorch
     continues in double precision."""
     planes = x.shape[1]
-    by_plane = x.transpose(0, 1).reshape(planes, -1)
+    by_plane = _by_plane(x)
     count = by_plane.shape[1]
     mean = by_plane.double().sum(1).float() / count
     squares = (by_plane - mean[:, None]).square().double().sum(1)
@@ -162,6 +168,14 @@ def batch_normalization_gradients(
     )
     if grad_input is not None:
         grad_input.copy_(inputs)
+    if x.device.type == "cpu":  # THNN's sums stay in double precision, PyTorch's do not
+        if grad_weight is not None and not weights.isfinite().all():
+            mean = save_mean if train else running_mean
+            inverse_std = save_std if train else (running_var + eps).rsqrt()
+            products = (_by_plane(x) - mean[:, None]) * _by_plane(grad_output)
+            weights = (products.sum(1, dtype=torch.float64) * inverse_std).to(x.dtype)
+        if grad_bias is not None and not biases.isfinite().all():
+            biases = _by_plane(grad_output).sum(1, dtype=torch.float64).to(x.dtype)
     if grad_weight is not None:
         grad_weight.add_(weights, alpha=scale)
     if grad_bias is not None:

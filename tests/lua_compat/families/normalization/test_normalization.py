@@ -25,3 +25,32 @@ end
 def test_sums_and_squares_overflow_as_in_torch7(capfd: pytest.CaptureFixture[str]) -> None:
     assert Runtime().run_string(OVERFLOWING) == 0
     assert capfd.readouterr().out.splitlines() == ["nan\t-inf\tinf", "0\ttrue\tinf"] * 2
+
+
+# What Torch7 prints: sums of gradients are beyond floats, their products with 1 / standard deviation are not.
+SUMS_BEYOND_FLOATS = """
+require 'nn'
+local m = nn.BatchNormalization(1):float()
+m.weight:fill(1)
+local x, g = torch.FloatTensor(40, 1):fill(1e19), torch.FloatTensor(40, 1):fill(1e19)
+x:narrow(1, 1, 20):mul(-1)
+g:narrow(1, 1, 20):mul(-1)
+local function gradients()
+   m:forward(x)
+   m:zeroGradParameters()
+   m:backward(x, g)
+   print(('%.5g %s'):format(m.gradWeight[1], m.gradBias[1] == 1 / 0))
+end
+gradients()
+x:mul(10)
+g:div(10)
+gradients()
+g:fill(3e38)
+gradients()
+"""
+
+
+@pytest.mark.parametrize("way", ["any", "pytorch"])
+def test_gradients_of_overflowing_sums_are_torch7s(way: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert Runtime(notes=False, way=way).run_string(SUMS_BEYOND_FLOATS) == 0
+    assert capfd.readouterr().out.splitlines() == ["4e+20 false", "0 false", "nan true"]
