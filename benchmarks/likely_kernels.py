@@ -51,14 +51,14 @@ def sums(net: str, batch: int) -> tuple[dict[str, float], dict[str, float]]:
     fastest: dict[str, float] = defaultdict(float)
 
     class Told(Tuner):
-        def choose(self, key: str, candidates: Any, *more: Any, **named: Any) -> str:
-            name = super().choose(key, candidates, *more, **named)
+        def decide(self, key: str, candidates: Any, *more: Any, **named: Any) -> Any:
+            choice = super().decide(key, candidates, *more, **named)
             times = self._remembered(key, candidates)
             if times:
                 phase = next(phase for phase in PHASES if phase in key)
                 likely[phase] += times[more[-1]]
                 fastest[phase] += min(times.values())
-            return name
+            return choice
 
     found = registry.find(net)
     module = registry.build(found, seed=1)

@@ -72,13 +72,23 @@ def build(net: Net, seed: int) -> "nn.Module":
 
 
 def with_memory(module: "nn.Module") -> "nn.Module":
-    """Gives a module on the meta device memory on the CPU, of any content, and returns it.
+    """Gives a module on the meta device memory on the CPU, of any content, and returns it. Large tensors lie
+    on huge pages.
 
     As ``module.to_empty(device="cpu")``, which imports sympy and more: a third of a second.
     """
     import torch
 
-    return module._apply(lambda t: torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="cpu"))
+    from convnet_benchmarks.nets.huge_pages import HUGE_PAGE, huge_page_bytes
+
+    def memory(t: "torch.Tensor") -> "torch.Tensor":
+        large = t.nbytes >= HUGE_PAGE and t.is_contiguous()
+        block = huge_page_bytes(t.nbytes) if large else None
+        if block is not None:
+            return block.view(t.dtype).view(t.shape)
+        return torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="cpu")
+
+    return module._apply(memory)
 
 
 def parameter_count(module: "nn.Module") -> int:

@@ -134,8 +134,8 @@ class LegacyOptions:
         "tuning",
         "quick",
         str,
-        "how kernels are chosen: quick takes seconds, and on a CPU later runs refine the choice; with "
-        "thorough cuDNN tries 10 kernels of a convolution instead of 4",
+        "how kernels are chosen: on a CPU quick goes by a rule, and later runs time some for a second each; "
+        "thorough times them all. On a GPU quick takes seconds, and cuDNN tries 4 kernels instead of 10",
         legacy=False,
         metavar="|".join(TUNINGS),
         choices=TUNINGS,
@@ -144,7 +144,7 @@ class LegacyOptions:
         "tuning-seconds",
         None,
         seconds,
-        "how long it may time kernels; the rest is guessed from similar layers [4 if quick]",
+        "how long it may time kernels; the rest goes by similar layers or a rule [quick, on a CPU: 0]",
         legacy=False,
         metavar="SECONDS",
     )

@@ -103,6 +103,8 @@ class Result:
             lines.append(
                 f"choosing kernels took {choosing:.1f} s before the first pass; no figure includes that"
             )
+        if self.engine is not None and (decided := _decided_by(self.engine)):
+            lines.append(decided)
         if self.engine is not None and self.options.backend is not None:
             lines += _engine_table(self.engine)
         elif self.engine is not None and self.engine.compiled.startswith("no "):
@@ -123,6 +125,23 @@ class Result:
                     family = algorithm.partition("(")[0]  # --json has the variants, too
                     by_phase.setdefault(phase, Counter())[family] += 1
         return "".join(f"; {phase}: {_counted(counts)}" for phase, counts in by_phase.items())
+
+
+_DECIDED_BY = {  # in the engine's words and in these
+    "timed": "timed",
+    "timed quickly": "timed quickly",
+    "similar shape": "chosen as for a similar layer",
+    "rule": "chosen by a rule, without timing",
+}
+
+
+def _decided_by(engine: "Report") -> str:
+    """Returns how many kernels were chosen by what; empty if all were timed, or there was no choice."""
+    counts = Counter(by for layer in engine.layers for by in layer.decided_by.values())
+    told = [f"{counts[by]} {words}" for by, words in _DECIDED_BY.items() if counts[by]]
+    if not told or counts.keys() <= {"timed", "no choice"}:
+        return ""
+    return f"kernels: {', '.join(told)}; later runs time more of them"
 
 
 def _engine_table(engine: "Report") -> list[str]:

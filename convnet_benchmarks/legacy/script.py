@@ -1,5 +1,6 @@
 """A legacy script from its command line to its files: what benchmark.py and benchmark_criterion.py share."""
 
+import gc
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -118,7 +119,8 @@ def _run(script: Script, request: Request, report: Callable[[LegacyRun, str], No
         try:
             # What is refused gets one line on stderr: there is none before it in a file.
             progress.start(f"making {options.net}", preparing=True, on_terminals_only=True)
-            workload = prepare(request, processes.local_rank)
+            with _uncollected():
+                workload = prepare(request, processes.local_rank)
             clock = device_clock(workload.device, cold_cache=options.cold_cache, synchronises=options.sync)
             with opened_for(workload, progress) as opened:
                 run = LegacyRun(script.kind, workload, opened, clock, processes, progress)
@@ -151,6 +153,21 @@ def _run(script: Script, request: Request, report: Callable[[LegacyRun, str], No
         if status == "complete":
             processes.end_together()  # after a failure the others may never come here
         processes.close()
+        gc.freeze()  # else Python would look through all that is left once more at its end
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Looks for no garbage while this is open, nor later among what is made meanwhile: PyTorch's modules,
+    which Python would look through several times while it loads them."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        if was:
+            gc.enable()
 
 
 def _too_large(request: Request, workload: Workload | None) -> OutOfDeviceMemoryError:

@@ -8,7 +8,8 @@ from convnet_benchmarks.legacy import backends
 from convnet_benchmarks.legacy.fit import largest_batch_to_try, memory_missing, too_large
 from convnet_benchmarks.legacy.options import LegacyOptions
 from convnet_benchmarks.legacy.request import Request
-from convnet_benchmarks.nets import registry
+from convnet_benchmarks.nets import engine, registry
+from convnet_benchmarks.nets.engine.kernels.compiled import early
 from convnet_benchmarks.workload.devices import CPU, open_device, open_gpu
 from convnet_benchmarks.workload.inputs import batch_for, in_format
 from convnet_benchmarks.workload.ran import Ran, ran_on
@@ -38,6 +39,9 @@ def prepare(request: Request, rank: int = 0) -> Workload:
     Raises UserError (bad options) and OutOfDeviceMemoryError (a batch that cannot fit).
     """
     options, net, backend, shape = request.options, request.net, request.backend, request.input_shape
+    on_engine = bool(backend.engine) and not options.cuda
+    if on_engine:
+        early.start(options.dtype)  # while PyTorch is loaded
     device = _device(options, rank)
     on_meta = registry.on_meta(net)
     missing = memory_missing(request, on_meta, device) if net.name in registry.NETS else ""
@@ -53,10 +57,10 @@ def prepare(request: Request, rank: int = 0) -> Workload:
     if options.threads is not None:
         torch.set_num_threads(options.threads)
     dtype = getattr(torch, options.dtype)
-    if backend.engine and device.type == CPU:
-        from convnet_benchmarks.nets.engine import compile_ahead
-
-        compile_ahead(on_meta, backend.engine, dtype, shape)  # while the net is made
+    if on_engine:
+        usual = engine.EFFORTS[options.tuning].seconds
+        timed = (usual if options.tuning_seconds is None else options.tuning_seconds) > 0
+        engine.compile_ahead(on_meta, backend.engine, dtype, shape, timed)  # while the net is made
     module = registry.build(net, options.seed)
     for child in module.modules():
         # A net from outside may still need what a ReLU of its would overwrite.

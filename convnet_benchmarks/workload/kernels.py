@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks import environment
+from convnet_benchmarks.nets import engine
 from convnet_benchmarks.workload.backends import Backend, UnsupportedError
 from convnet_benchmarks.workload.devices import CUDA
 from convnet_benchmarks.workload.runtimes import open_runtime
@@ -142,8 +143,6 @@ def _compiled(
     told: Callable[[int, int], None] | None = None,
 ) -> "EnginePhases | MixedPhases":
     """Returns the net on the CPU engine; raises UnsupportedError where that cannot run it."""
-    from convnet_benchmarks.nets import engine
-
     try:
         return engine.prepare(
             module,

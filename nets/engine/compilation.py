@@ -1,5 +1,8 @@
 """Compiles a module for one input shape: from its trace to a plan."""
 
+import hashlib
+import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -9,6 +12,7 @@ import torch
 from torch import nn
 from torch.nn import Parameter
 
+from convnet_benchmarks.nets.engine import ahead
 from convnet_benchmarks.nets.engine.choice.effort import EFFORTS
 from convnet_benchmarks.nets.engine.choice.options import Choices, Options
 from convnet_benchmarks.nets.engine.choice.pieces import IMAGES_OF_PIECE, are_pieces, faster
@@ -16,9 +20,10 @@ from convnet_benchmarks.nets.engine.choice.selection import Selection
 from convnet_benchmarks.nets.engine.choice.times_file import cache_file
 from convnet_benchmarks.nets.engine.choice.tuning import Tuner
 from convnet_benchmarks.nets.engine.fusion import Fused, fuse, without_identities
-from convnet_benchmarks.nets.engine.kernels.compiled import ahead, images
+from convnet_benchmarks.nets.engine.kernels.compiled import images
 from convnet_benchmarks.nets.engine.kernels.compiled import products as compiled_products
-from convnet_benchmarks.nets.engine.kernels.compiled.library import ARITHMETIC, compiler
+from convnet_benchmarks.nets.engine.kernels.compiled.compiling import compiler
+from convnet_benchmarks.nets.engine.kernels.compiled.library import ARITHMETIC
 from convnet_benchmarks.nets.engine.layers.layer import Layer, Step
 from convnet_benchmarks.nets.engine.layers.stock import StockLayer
 from convnet_benchmarks.nets.engine.memory import Memory, MemoryReport
@@ -67,6 +72,7 @@ class PlanMaker:
         self.dtype = _number_type(module, options.dtype)
         self.options = options
         self._place = _Place()
+        self._refines = seconds is None
         self._tuner = Tuner(
             (options.tuning_file or cache_file()) if options.backend != "stock" else None,
             effort,
@@ -82,10 +88,15 @@ class PlanMaker:
             )
         traced = trace(module, torch.zeros(input_shape, dtype=self.dtype))
         options = self.options
-        ahead.start(module, options.backend, self.dtype, input_shape)
-        ahead.wait(self._tuner.until)  # compilers would disturb the timings
+        self._refine(traced)
+        timed = self._tuner.until > time.monotonic()
+        ahead.compile_ahead(module, options.backend, self.dtype, input_shape, timed, traced)
+        memory = Memory()
+        if not options.inference:  # gradients are made while compilers are at work
+            memory.provide(p for p in module.parameters() if p.requires_grad and p.grad is None)
+        ahead.wait(self._tuner.until if timed else math.inf)  # compilers would disturb the timings
         with torch.no_grad():
-            whole = self._compiler(module, traced)
+            whole = self._compiler(module, traced, memory)
             phases = whole.phases()
             pieces = options.inference and options.backend == "auto" and options.tuning == "thorough"
             if not (pieces and are_pieces(input_shape)):
@@ -94,17 +105,32 @@ class PlanMaker:
                 traced = trace(module, torch.zeros((IMAGES_OF_PIECE, *input_shape[1:]), dtype=self.dtype))
             except CompileError:  # it is made for this batch
                 return phases
-            piece = self._compiler(module, traced)
+            piece = self._compiler(module, traced, Memory())
             if not whole.does_the_same_for(piece):
                 return phases
             return faster(phases, piece.phases(input_shape[0]), torch.zeros(input_shape, dtype=self.dtype))
 
-    def _compiler(self, module: nn.Module, traced: Trace) -> "_Compiler":
-        return _Compiler(module, traced, self.options, self.dtype, self._tuner, self._place)
+    def _compiler(self, module: nn.Module, traced: Trace, memory: Memory) -> "_Compiler":
+        return _Compiler(module, traced, self.options, self.dtype, self._tuner, self._place, memory)
+
+    def _refine(self, traced: Trace) -> None:
+        """Has the tuner time some more if earlier processes have made the plan of this trace; once for all
+        parts of a net."""
+        if self._refines and self._tuner.met(_name_of_plan(traced, self.options, self.dtype)):
+            self._tuner.until = time.monotonic() + EFFORTS[self.options.tuning].later_seconds
+            self._refines = False
 
     def empty_report(self, note: str = "") -> Report:
         """Returns the report of no layers."""
         return _report(self.options, self.dtype, (), None, note)
+
+
+def _name_of_plan(traced: Trace, options: Options, dtype: torch.dtype) -> str:
+    """Returns what the plans of different nets, inputs or options differ in."""
+    layers = [(operation.kind, traced.shapes[operation.result]) for operation in traced.operations]
+    how = options.backend, dtype, options.inference, options.fuse_layers
+    digest = hashlib.sha256(repr((traced.shapes[0], layers, how)).encode()).hexdigest()
+    return f"plan {digest[:16]}"
 
 
 def _number_type(module: nn.Module, dtype: torch.dtype | None) -> torch.dtype:
@@ -147,13 +173,14 @@ class _Compiler:
         dtype: torch.dtype,
         tuner: Tuner,
         place: "_Place",
+        memory: Memory,
     ) -> None:
         self.module = module
         self.trace = without_identities(traced)
         self.options = options
         self.dtype = dtype
         self.phases_made = (FORWARD,) if options.inference else PHASES
-        self.memory = Memory()
+        self.memory = memory
         self.tuner = tuner
         self.place = place
         self.selection = Selection(

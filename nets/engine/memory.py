@@ -5,18 +5,17 @@ A buffer from here is touched when it is made, so that no phase pays for it.
 """
 
 import math
-import mmap
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 from torch import Tensor
 
-HUGE_PAGE = 2 << 20
+from convnet_benchmarks.nets.huge_pages import HUGE_PAGE, huge_page_bytes, huge_page_policy, touched
+
 _CHUNK = 64 << 20
 _ALIGNMENT = 64  # bytes: one cache line, one AVX-512 register
-_TRANSPARENT_HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 
 
 @dataclass(frozen=True)
@@ -32,38 +31,6 @@ class MemoryReport:
     huge_pages: str
 
 
-def huge_page_policy() -> str:
-    """Returns the kernel's policy for transparent huge pages: "always", "madvise", "never" or "unknown"."""
-    try:
-        words = _TRANSPARENT_HUGE_PAGES.read_text().split()
-    except OSError:
-        return "unknown"
-    return next((word.strip("[]") for word in words if word.startswith("[")), "unknown")
-
-
-def _huge_page_bytes(count: int) -> Tensor | None:
-    """Returns ``count`` untouched bytes, zeros, on a mapping advised for huge pages; None if there are
-    none."""
-    if not hasattr(mmap, "MADV_HUGEPAGE") or huge_page_policy() in ("never", "unknown"):
-        return None
-    size = (count + 2 * HUGE_PAGE - 1) // HUGE_PAGE * HUGE_PAGE
-    try:
-        mapping = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        mapping.madvise(mmap.MADV_HUGEPAGE)
-    except OSError:
-        return None
-    memory = torch.frombuffer(mapping, dtype=torch.uint8)  # keeps the mapping alive
-    start = -memory.data_ptr() % HUGE_PAGE
-    return memory[start : start + count]
-
-
-def _touched(block: Tensor) -> Tensor:
-    """Has the kernel map every page of a fresh ``block``, which is zeros then. (To fill it all the same takes
-    six times as long or more.)"""
-    block[:: mmap.PAGESIZE].zero_()
-    return block
-
-
 class Memory:
     """Hands out the buffers of one plan and counts them. They start zeroed and are freed with their
     tensors."""
@@ -73,6 +40,7 @@ class Memory:
         self._huge_page_bytes = 0
         self._scratch = torch.empty(0, dtype=torch.uint8)
         self._chunk = torch.empty(0, dtype=torch.uint8)  # what is left of the last one
+        self._provided: dict[int, list[Tensor]] = defaultdict(list)  # by their bytes
 
     def empty(self, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
         """Returns a contiguous, zeroed tensor. Those of one plan may share a mapping, which goes with the
@@ -81,7 +49,14 @@ class Memory:
 
     def lasting(self, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
         """Returns the same as :meth:`empty`, on a mapping of its own: for what may outlive the plan."""
-        return self._tensor(shape, dtype, self._block)
+        provided = self._provided[math.prod(shape) * dtype.itemsize]
+        return self._tensor(shape, dtype, lambda count: provided.pop() if provided else self._block(count))
+
+    def provide(self, tensors: Iterable[Tensor]) -> None:
+        """Makes now what :meth:`lasting` will be asked for: the same as large ones among ``tensors``."""
+        for tensor in tensors:
+            if tensor.nbytes >= HUGE_PAGE:
+                self._provided[tensor.nbytes].append(self._block(tensor.nbytes))
 
     def _tensor(self, shape: Sequence[int], dtype: torch.dtype, allocate: Callable[[int], Tensor]) -> Tensor:
         count = math.prod(shape) * dtype.itemsize
@@ -90,10 +65,10 @@ class Memory:
 
     def _block(self, count: int) -> Tensor:
         if count >= HUGE_PAGE:
-            block = _huge_page_bytes(count)
+            block = huge_page_bytes(count)
             if block is not None:
                 self._huge_page_bytes += count
-                return _touched(block)
+                return touched(block)
         return torch.zeros(count, dtype=torch.uint8)
 
     def _part_of_chunk(self, count: int) -> Tensor:
@@ -102,13 +77,13 @@ class Memory:
             return self._block(count)
         size = -(-count // _ALIGNMENT) * _ALIGNMENT
         if self._chunk.numel() < size:
-            chunk = _huge_page_bytes(_CHUNK)
+            chunk = huge_page_bytes(_CHUNK)
             if chunk is None:
                 return self._block(count)
             self._chunk = chunk
         block, self._chunk = self._chunk[:count], self._chunk[size:]
         self._huge_page_bytes += count
-        return _touched(block)
+        return touched(block)
 
     def scratch(self, dtype: torch.dtype, *shapes: Sequence[int]) -> list[Tensor]:
         """Tensors of the given shapes, uninitialised, for use until the next call of ``scratch``.

@@ -22,7 +22,9 @@ class LayerReport:
     """One layer. ``algorithms`` maps each phase it takes part in to what runs it.
 
     ``fallback`` says why something else than the forced backend runs it; empty if nothing does. ``of_roof``:
-    the part of the machine's roof that a phase reaches, where that has been measured.
+    the part of the machine's roof that a phase reaches, where that has been measured. ``decided_by``: for the
+    phases with several kernels to choose from, what has decided: "timed", "timed quickly" (on a part of the
+    work), "similar shape" or "rule" (nothing was timed); "no choice" where only one applies.
     """
 
     name: str
@@ -30,6 +32,7 @@ class LayerReport:
     algorithms: dict[str, str]
     fallback: str = ""
     of_roof: dict[str, float] = field(default_factory=dict)
+    decided_by: dict[str, str] = field(default_factory=dict)
 
     def cell(self, phase: str) -> str:
         """Returns the text for one phase: its algorithm, and the part of the roof in per cent."""

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 
 from convnet_benchmarks.nets.engine.kernels.compiled import library
+from convnet_benchmarks.nets.engine.kernels.compiled.compiling import NotCompiled
 
 COMPILER, EMULATOR = "aarch64-linux-gnu-gcc", "qemu-aarch64"
 AVAILABLE = bool(shutil.which(COMPILER) and shutil.which(EMULATOR))
@@ -116,8 +117,8 @@ def use(patch: Any, folder: Path) -> None:
 
     def vector_library(file: Path, dtype: torch.dtype, constants: str = "") -> Compiled:
         if dtype not in library.ARITHMETIC:
-            raise library.NotCompiled(f"no compiled code in {dtype}")
-        return Compiled(library._source(file, dtype, constants), folder)
+            raise NotCompiled(f"no compiled code in {dtype}")
+        return Compiled(library.source_of(file, dtype, constants), folder)
 
     def run_on_all_threads(function: _Function, job: ctypes.Structure) -> None:
         function.run(bytes(job))

@@ -21,7 +21,6 @@ from convnet_benchmarks.nets.engine.kernels.im2col_gemm import Im2colGemm
 from convnet_benchmarks.nets.engine.kernels.kernel import Kernel
 from convnet_benchmarks.nets.engine.kernels.matrix_product import (
     CoveringConvolution,
-    DotProducts,
     MatrixProduct,
     PointwiseConvolution,
     ProductOfFewRows,
@@ -43,6 +42,8 @@ _COMPILED_ROWS = 32  # fewer are not worth packing a weight for
 _LARGEST_FFT_TILE = 24
 _ONEDNN_CHANNELS = 128  # below, the cost of a call per matrix product is too high
 _PACKED_COPIES = 6  # times the weight's memory: what packed copies for both directions may take
+_PANEL_COPIES = 8  # the same for panels, which gain more
+_PANEL_TILES = 256  # with more, packing a weight for them takes little of the time
 
 
 KernelMaker = Callable[[Memory], Kernel]
@@ -73,9 +74,7 @@ def linear_candidates(
     if not compiled_products.why_not(dtype):
         if rows >= _COMPILED_ROWS:
             found["mm(compiled)"] = lambda memory: MatrixProduct("compiled")
-        if for_inference and rows == 1:
-            found["mm(dots)"] = DotProducts
-        elif phase != WEIGHT_GRADIENT and rows > 1 and (for_inference or keeps_copies):
+        if phase != WEIGHT_GRADIENT and rows > 1 and (for_inference or keeps_copies):
             found["mm(panels)"] = ProductOfPanels
     if phase == WEIGHT_GRADIENT:
         return found
@@ -85,7 +84,8 @@ def linear_candidates(
         found["mm(onednn)"] = lambda memory: MatrixProduct("onednn")
     sliced = out_features if phase == FORWARD else in_features
     for slices in (8, 32):
-        if rows in compiled_few_rows.ROWS and sliced % slices == 0 and sliced // slices >= 32:
+        sliced_well = sliced % slices == 0 and sliced // slices >= 32
+        if rows > 1 and rows in compiled_few_rows.ROWS and sliced_well:
             found[f"mm(sliced {slices})"] = partial(SlicedProduct, slices)
     return found
 
@@ -139,7 +139,7 @@ def _named(name: str, by: str) -> str:
 
 def is_compiled(name: str) -> bool:
     """Returns whether compiled code does all the work, so that an inference plan needs no Python for it."""
-    return re.search(r"\b(compiled|panels|windows|dots|rows)\)$", name) is not None
+    return re.search(r"\b(compiled|panels|windows|rows)\)$", name) is not None
 
 
 def _as_product(make: "Callable[[Memory], MatrixProduct]", shape: ConvolutionShape, memory: Memory) -> Kernel:
@@ -187,7 +187,7 @@ def _bilinear(shape: ConvolutionShape, phase: str, for_inference: bool) -> dict[
             found[_named(one.name, "compiled")] = partial(
                 BilinearConvolution, transforms=one, library="compiled"
             )
-            if for_inference:
+            if for_inference or _worth_panels(shape, one, phase):
                 found[_named(one.name, "panels")] = partial(
                     BilinearConvolution, transforms=one, library="panels"
                 )
@@ -200,6 +200,13 @@ def _bilinear(shape: ConvolutionShape, phase: str, for_inference: bool) -> dict[
                 continue
             found[_named(one.name, library)] = partial(BilinearConvolution, transforms=one, library=library)
     return found
+
+
+def _worth_panels(shape: ConvolutionShape, transforms: TileTransforms, phase: str) -> bool:
+    """Returns whether a training phase is worth a packed copy of the transformed weight, and one for the
+    other direction."""
+    small = 2 * transforms.products <= _PANEL_COPIES * shape.taps
+    return phase != WEIGHT_GRADIENT and small and _tiles(shape, transforms) <= _PANEL_TILES
 
 
 def bilinear_operations(shape: ConvolutionShape, transforms: TileTransforms) -> int:
@@ -238,9 +245,9 @@ _SURPASSED = {
 }
 
 
-# So many multiply-adds take as long as writing and reading a transformed number of an image, and as reading
-# one of a weight, which the caches do not hold.
-_OF_IMAGE, _OF_WEIGHT = 20, 32
+# So many multiply-adds take as long as writing and reading a transformed number of an image, as packing and
+# reading one of a weight, which the caches do not hold, and as reading one that has been packed.
+_OF_IMAGE, _OF_WEIGHT, _OF_PACKED = 20, 32, 12
 # The first of these that is there is mostly the fastest where neither Winograd nor FFT is.
 _LIKELY = (
     "mm(few rows)",
@@ -263,9 +270,10 @@ def likely_fastest(found: Collection[str], phase: str, shape: ConvolutionShape |
     """
     if shape is not None:
         compiled = (name for name in found if is_bilinear(name) and is_compiled(name))
-        costs = {name: _likely_cost(shape, _transforms(name, shape)) for name in compiled}
+        costs = {name: _likely_cost(shape, transforms_of(name, shape), _of_weight(name)) for name in compiled}
         weight = shape.taps * shape.in_channels * shape.out_channels
-        if costs and min(costs.values()) < shape.multiply_adds + _OF_WEIGHT * weight:
+        product = next((name for name in _LIKELY if name in found), "")
+        if costs and min(costs.values()) < shape.multiply_adds + _of_weight(product) * weight:
             return min(costs, key=lambda name: costs[name])
     likely: tuple[str, ...] = _LIKELY
     if phase == WEIGHT_GRADIENT and shape is not None and shape.in_channels <= _FEW_CHANNELS:
@@ -273,7 +281,7 @@ def likely_fastest(found: Collection[str], phase: str, shape: ConvolutionShape |
     return next((name for name in likely if name in found), next(iter(found)))
 
 
-def _transforms(name: str, shape: ConvolutionShape) -> TileTransforms:
+def transforms_of(name: str, shape: ConvolutionShape) -> TileTransforms:
     """Returns the transforms that a candidate is named after."""
     found = re.search(r"\((\d+)", name)
     assert found is not None
@@ -281,12 +289,17 @@ def _transforms(name: str, shape: ConvolutionShape) -> TileTransforms:
     return winograd(tile, shape.kernel) if family(name) == "winograd" else fft(tile, shape.kernel[1])
 
 
-def _likely_cost(shape: ConvolutionShape, transforms: TileTransforms) -> int:
+def _of_weight(name: str) -> int:
+    """Returns what a number of the weight costs a compiled candidate."""
+    return _OF_PACKED if re.search(r"\b(panels|windows)\)$", name) else _OF_WEIGHT
+
+
+def _likely_cost(shape: ConvolutionShape, transforms: TileTransforms, of_weight: int) -> int:
     """Estimates what a phase takes, in multiply-adds of a product."""
     channels = shape.in_channels + shape.out_channels
     of_tile = sum(_multiply_adds(shape, transforms)) + _OF_IMAGE * transforms.products * channels
     weight = transforms.products * shape.in_channels * shape.out_channels
-    return _tiles(shape, transforms) * of_tile + _OF_WEIGHT * weight
+    return _tiles(shape, transforms) * of_tile + of_weight * weight
 
 
 def worth_timing(
@@ -303,7 +316,7 @@ def worth_timing(
             unlikely
             or any(better in found for better in _SURPASSED.get(name, ()))
             or (is_bilinear(name) and _named(name, "compiled") in found)
-            or name.removesuffix(", compiled)") + ", panels)" in found
+            or any(name.removesuffix(by) + ", panels)" in found for by in (", compiled)", ", packed)"))
         )
 
     return {

@@ -13,7 +13,8 @@ class Effort:
     every kernel works through a batch in pieces. The ``bilinear`` numbers hold where Winograd or FFT are
     among the candidates: with few positions these, whose weights are large, look slower than they are.
     ``learns``: candidates that were clearly slower on a similar shape are not timed. ``seconds``: how
-    long choosing may go on before nothing more is timed, unless something else is asked for.
+    long choosing may go on before nothing more is timed, unless something else is asked for;
+    ``later_seconds``: the same where an earlier process has made this plan.
     """
 
     name: str
@@ -26,9 +27,12 @@ class Effort:
     bilinear_positions: int
     learns: bool
     seconds: float
+    later_seconds: float
 
 
-THOROUGH = Effort("thorough", 4, 2, 1.8, 6_000_000_000, 1600, 12_000_000_000, 3200, False, float("inf"))
-QUICK = Effort("quick", 1, 0, 1.1, 1_000_000_000, 400, 2_000_000_000, 800, True, 4.0)
+_ALL = float("inf")
+
+THOROUGH = Effort("thorough", 4, 2, 1.8, 6_000_000_000, 1600, 12_000_000_000, 3200, False, _ALL, _ALL)
+QUICK = Effort("quick", 1, 0, 1.1, 1_000_000_000, 400, 2_000_000_000, 800, True, 0.0, 1.0)
 
 EFFORTS = {effort.name: effort for effort in (QUICK, THOROUGH)}

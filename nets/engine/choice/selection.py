@@ -1,9 +1,10 @@
 """Chooses the kernels of a convolution or Linear layer: forced by family, or the fastest when timed."""
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 
 import torch
 from torch import Tensor
@@ -14,6 +15,7 @@ from convnet_benchmarks.nets.engine.choice.effort import QUICK, THOROUGH, Effort
 from convnet_benchmarks.nets.engine.choice.experience import Features
 from convnet_benchmarks.nets.engine.choice.tuning import Candidates, Question, Tuner
 from convnet_benchmarks.nets.engine.kernels.kernel import Kernel
+from convnet_benchmarks.nets.engine.kernels.tile_transforms import TileTransforms
 from convnet_benchmarks.nets.engine.memory import Memory
 from convnet_benchmarks.nets.engine.shapes import ConvolutionShape
 from convnet_benchmarks.nets.phases import FORWARD, INPUT_GRADIENT, PHASES
@@ -45,7 +47,7 @@ class _Work:
 
 class Selection:
     """Chooses and makes the kernels of one plan. ``fallbacks``: the layers that the forced family cannot
-    run."""
+    run. ``decided_by``: what has decided, for each layer and phase."""
 
     def __init__(
         self,
@@ -58,6 +60,7 @@ class Selection:
     ) -> None:
         self.backend = backend
         self.fallbacks: dict[str, str] = {}
+        self.decided_by: dict[str, dict[str, str]] = {}
         self.dtype = dtype
         self._tuner = tuner
         self._memory = memory
@@ -145,7 +148,7 @@ class Selection:
             compiled = set(filter(algorithms.is_compiled, found))
             preferred = compiled if self.for_inference else set(made)
             way = _WAY_THROUGH_PYTHON if timed.batch == work.batch else 0.0  # else it is a small part
-            name = self._tuner.choose(
+            choice = self._tuner.decide(
                 timed.key(phase),
                 timed.runs(phase, found),
                 Question(quick.key(phase) + ", quick", quick.runs(phase, found)),
@@ -156,6 +159,8 @@ class Selection:
                 partial(_cost, preferred, compiled, way),
                 algorithms.likely_fastest(found, phase, work.shape),
             )
+            name = choice.name
+            self.decided_by.setdefault(layer, {})[phase] = choice.by
             if name not in made:
                 made[name] = found[name](self._memory)
                 if self.check_weights:
@@ -176,13 +181,35 @@ class Selection:
         return min(work.batch, enough)
 
     def _allowed(self, layer: str, found: dict[str, KernelMaker], few_rows: bool) -> dict[str, KernelMaker]:
-        if self.backend == "auto":
-            return algorithms.worth_timing(found, few_rows, self.for_inference)
-        forced = algorithms.of_family(found, self.backend)
-        if forced:
-            return algorithms.worth_timing(forced, few_rows=False, for_inference=self.for_inference)
-        self.fallbacks[layer] = f"{self.backend} does not apply"
-        return algorithms.of_family(found, _PLAIN)
+        allowed = _of_backend(self.backend, found, few_rows, self.for_inference)
+        if not allowed:
+            self.fallbacks[layer] = f"{self.backend} does not apply"
+        return allowed or algorithms.of_family(found, _PLAIN)
+
+
+def _of_backend(
+    backend: str, found: dict[str, KernelMaker], few_rows: bool, for_inference: bool
+) -> dict[str, KernelMaker]:
+    """Returns the candidates that a backend chooses among; none where it does not apply."""
+    if backend == "auto":
+        return algorithms.worth_timing(found, few_rows, for_inference)
+    forced = algorithms.of_family(found, backend)
+    return algorithms.worth_timing(forced, few_rows=False, for_inference=for_inference)
+
+
+def likely_transforms(
+    shapes: Iterable[ConvolutionShape], backend: str, phases: Sequence[str]
+) -> list[TileTransforms]:
+    """Returns the transforms of tiles, each once, in compiled kernels that are likely the fastest."""
+    transforms: dict[tuple[str, tuple[int, int]], TileTransforms] = {}
+    for shape, phase in product(shapes, phases):
+        for_inference = tuple(phases) == (FORWARD,)
+        found = algorithms.candidates(shape, phase, for_inference)
+        allowed = _of_backend(backend, found, shape.covers_input, for_inference)
+        name = algorithms.likely_fastest(allowed, phase, shape) if allowed else ""
+        if algorithms.is_bilinear(name) and algorithms.is_compiled(name):
+            transforms[name, shape.kernel] = algorithms.transforms_of(name, shape)
+    return list(transforms.values())
 
 
 def _cost(

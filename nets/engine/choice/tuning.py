@@ -60,6 +60,25 @@ class Question:
     candidates: Candidates
 
 
+# What has decided: there was no choice; times of all the work, or of a part of it; those of a similar shape;
+# a rule (``likely_fastest``), where nothing was timed.
+ONLY, TIMED, QUICKLY, SIMILAR, RULE = DECIDED_BY = (
+    "no choice",
+    "timed",
+    "timed quickly",
+    "similar shape",
+    "rule",
+)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The ``name`` of a candidate, and ``by`` what it was chosen, of ``DECIDED_BY``."""
+
+    name: str
+    by: str
+
+
 class Tuner:
     """Chooses among candidates; the picks of earlier processes come from ``path`` (None: keep none).
 
@@ -94,8 +113,20 @@ class Tuner:
         cost: Cost = lambda name, milliseconds: milliseconds,
         otherwise: str | None = None,
     ) -> str:
-        """Returns the name of the one of ``candidates`` (functions that prepare a run and return it) with the
-        least ``cost``.
+        """Returns the name that :meth:`decide` does."""
+        return self.decide(key, candidates, quick, features, cost, otherwise).name
+
+    def decide(
+        self,
+        key: str,
+        candidates: Candidates,
+        quick: Question | None = None,
+        features: Features | None = None,
+        cost: Cost = lambda name, milliseconds: milliseconds,
+        otherwise: str | None = None,
+    ) -> Choice:
+        """Chooses the one of ``candidates`` (functions that prepare a run and return it) with the least
+        ``cost``.
 
         ``key`` names what is run. A candidate that cannot be prepared or run for want of memory is out.
         ``quick`` asks the same on less work, and ``features`` describe the shape, for an effort below
@@ -103,7 +134,7 @@ class Tuner:
         timed.
         """
         if len(candidates) == 1:
-            return next(iter(candidates))
+            return Choice(next(iter(candidates)), ONLY)
         times = self._remembered(key, candidates)
         if not times:
             if quick is None or features is None or not self.effort.learns:
@@ -111,10 +142,27 @@ class Tuner:
             else:
                 times = self._quickly(key, candidates, quick, features)
         if not times:
-            return otherwise or next(iter(candidates))
+            return Choice(otherwise or next(iter(candidates)), RULE)
         if features is not None:
             self._experience.add(features, times)
-        return min(candidates, key=lambda name: cost(name, times.get(name, _UNKNOWN)))
+        name = min(candidates, key=lambda name: cost(name, times.get(name, _UNKNOWN)))
+        return Choice(name, self._by(key, candidates, quick))
+
+    def _by(self, key: str, candidates: Candidates, quick: Question | None) -> str:
+        """Returns what the times come from that have decided."""
+        if any(self._remembered(key + on, candidates) for on in ("", _DISTURBED)):
+            return TIMED
+        known = quick is not None and any(
+            self._remembered(quick.key + on, quick.candidates) for on in ("", _DISTURBED)
+        )
+        return QUICKLY if known else SIMILAR
+
+    def met(self, plan: str) -> bool:
+        """Returns whether an earlier process has made a plan of this name; remembers that this one has."""
+        if plan in self._known:
+            return True
+        self._new[plan] = {}
+        return False
 
     def knows(self, key: str, candidates: Collection[str]) -> bool:
         """Returns whether ``choose`` would time nothing: all ``candidates`` have been timed at ``key``."""

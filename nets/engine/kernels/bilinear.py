@@ -16,13 +16,15 @@ Pieces of many tiles are multiplied at a time, as each piece reads the whole tra
 """
 
 import math
+from functools import partial
 
 import torch
 from torch import Tensor
 
 from convnet_benchmarks.nets.engine.kernels import onednn
 from convnet_benchmarks.nets.engine.kernels.compiled import products as compiled_products
-from convnet_benchmarks.nets.engine.kernels.compiled.library import ARITHMETIC, NotCompiled
+from convnet_benchmarks.nets.engine.kernels.compiled.compiling import NotCompiled
+from convnet_benchmarks.nets.engine.kernels.compiled.library import ARITHMETIC
 from convnet_benchmarks.nets.engine.kernels.compiled.tiles import CompiledTiles
 from convnet_benchmarks.nets.engine.kernels.kernel import Kernel
 from convnet_benchmarks.nets.engine.kernels.operator_tiles import OperatorTiles
@@ -46,7 +48,7 @@ class BilinearConvolution(Kernel):
 
     ``library`` is what multiplies in the transformed domain: "blas", "compiled", "onednn", or
     "packed", which is oneDNN with the transformed weight kept in its own layout, one copy for each direction.
-    "panels" is compiled code with the transformed weight kept in its layout; for the forward pass only.
+    "panels" is compiled code with the transformed weight kept in its layout, a copy for each direction, too.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class BilinearConvolution(Kernel):
         self.tiles = make_tiles(self.grid, self.transforms)
         self._transformed: CachedWeight[Tensor] = CachedWeight()
         self._panels: CachedWeight[Tensor] = CachedWeight()
+        self._panels_backward: CachedWeight[Tensor] = CachedWeight()
         self._packed_forward: CachedWeight[list[Tensor]] = CachedWeight()
         self._packed_backward: CachedWeight[list[Tensor]] = CachedWeight()
 
@@ -82,21 +85,22 @@ class BilinearConvolution(Kernel):
     def _forward_matrices(self, weight: Tensor) -> Tensor | list[Tensor]:
         """Returns R matrices (out, in), or their panels."""
         if self.library == "panels":
-            return self._panels.get(weight, self._pack_panels)
+            return self._panels.get(weight, partial(self._pack_panels, transposed=True))
         if self.library == "packed":
             return self._packed_forward.get(weight, self._pack_forward)
         return self._transformed.get(weight, self._transform_weight)
 
     def _backward_matrices(self, weight: Tensor) -> Tensor | list[Tensor]:
-        """Returns R matrices (in, out)."""
+        """Returns R matrices (in, out), or their panels."""
+        if self.library == "panels":
+            return self._panels_backward.get(weight, partial(self._pack_panels, transposed=False))
         if self.library == "packed":
             return self._packed_backward.get(weight, self._pack_backward)
         return self._transformed.get(weight, self._transform_weight).transpose(1, 2)
 
-    def _pack_panels(self, weight: Tensor, out: Tensor | None) -> Tensor:
-        return compiled_products.pack(
-            self._apply_to_weight(weight, self.transforms.weight, None).transpose(1, 2), out, self.memory
-        )
+    def _pack_panels(self, weight: Tensor, out: Tensor | None, transposed: bool) -> Tensor:
+        matrices = self._apply_to_weight(weight, self.transforms.weight, None)
+        return compiled_products.pack(matrices.transpose(1, 2) if transposed else matrices, out, self.memory)
 
     def _pack_forward(self, weight: Tensor, out: list[Tensor] | None) -> list[Tensor]:
         return self._pack(weight, out, transposed=False)
@@ -173,8 +177,7 @@ class BilinearConvolution(Kernel):
         """Fills (R, T, b) with (R, T, a) times the transposes of R matrices (b, a)."""
         if self.library == "panels":
             assert isinstance(matrices, Tensor)
-            shape = self.shape
-            by_columns = rows[:, :1, :1].expand(-1, shape.in_channels, shape.out_channels)  # for its size
+            by_columns = rows[:, :1, :1].expand(-1, rows.shape[2], into.shape[2])  # for its size
             compiled_products.bmm(rows, by_columns, into, packed=matrices)
             return
         if self.library in ("blas", "compiled"):
@@ -186,7 +189,7 @@ class BilinearConvolution(Kernel):
 
     def _products(self, a: Tensor, b: Tensor, into: Tensor, add: bool = False) -> None:
         """Fills (R, n, m) with, or adds to it, (R, n, k) times (R, k, m)."""
-        if self.library == "compiled":
+        if self.library in ("compiled", "panels"):
             compiled_products.bmm(a, b, into, add)
         elif add:
             into.baddbmm_(a, b)

@@ -107,18 +107,6 @@ class ProductOfPanels(MatrixProduct):
         compiled_products.mm(grad_out, weight, grad_in, add=True, packed=packed)
 
 
-class DotProducts(MatrixProduct):
-    """Forward only, by compiled code: one row, with the weight as it is."""
-
-    def __init__(self, memory: Memory) -> None:
-        super().__init__("compiled")
-
-    def forward(
-        self, rows: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool, add: bool = False
-    ) -> None:
-        compiled_products.mv(rows, weight, out, add, bias, relu)
-
-
 class ProductOfFewRows(MatrixProduct):
     """Forward and input gradient by compiled code that reads the weight once, as it lies in memory."""
 

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from convnet_benchmarks.nets.engine.kernels.compiled import images
-from convnet_benchmarks.nets.engine.kernels.compiled.library import NotCompiled
+from convnet_benchmarks.nets.engine.kernels.compiled.compiling import NotCompiled
 from convnet_benchmarks.nets.engine.values import Value, to_images
 
 

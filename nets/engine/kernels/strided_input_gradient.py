@@ -12,7 +12,7 @@ channels of a single one, with few channels in (a first layer's) growing to s * 
 from torch import Tensor
 
 from convnet_benchmarks.nets.engine.kernels.compiled import windows
-from convnet_benchmarks.nets.engine.kernels.compiled.library import NotCompiled
+from convnet_benchmarks.nets.engine.kernels.compiled.compiling import NotCompiled
 from convnet_benchmarks.nets.engine.kernels.im2col_gemm import Im2colGemm
 from convnet_benchmarks.nets.engine.kernels.kernel import Kernel
 from convnet_benchmarks.nets.engine.kernels.onednn import DirectConvolution

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from convnet_benchmarks.nets.engine.kernels.compiled.averages import Averaging, CompiledAverages
-from convnet_benchmarks.nets.engine.kernels.compiled.library import NotCompiled
+from convnet_benchmarks.nets.engine.kernels.compiled.compiling import NotCompiled
 from convnet_benchmarks.nets.engine.layers.layer import Layer
 from convnet_benchmarks.nets.engine.memory import Memory
 from convnet_benchmarks.nets.engine.trace import Operation

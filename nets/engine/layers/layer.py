@@ -73,6 +73,8 @@ class Layer:
         self.adds_to: set[int] = set()
         # Why it does not run as the chosen backend wants; for the report.
         self.fallback = ""
+        # What has decided which kernel runs each phase, where there are several; for the report.
+        self.decided_by: dict[str, str] = {}
         self._memory = memory
 
     def fold(self, norm: nn.BatchNorm2d) -> None:
@@ -176,7 +178,11 @@ class Layer:
     def report(self, phases: Sequence[str]) -> LayerReport:
         algorithms = {phase: name for phase in phases if (name := self.algorithm(phase))}
         return LayerReport(
-            self.name, f"{self.kind}+ReLU" if self.relu else self.kind, algorithms, self.fallback
+            self.name,
+            f"{self.kind}+ReLU" if self.relu else self.kind,
+            algorithms,
+            self.fallback,
+            decided_by=self.decided_by,
         )
 
 

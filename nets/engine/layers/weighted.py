@@ -1,6 +1,7 @@
 """Convolution and Linear: the layers with several algorithms to choose from."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ from convnet_benchmarks.nets.engine.kernels.pointwise import add_channel_sums
 from convnet_benchmarks.nets.engine.layers.folding_layer import FoldingLayer, usable
 from convnet_benchmarks.nets.engine.memory import Memory
 from convnet_benchmarks.nets.engine.shapes import ConvolutionShape
-from convnet_benchmarks.nets.engine.trace import Operation, Slot
+from convnet_benchmarks.nets.engine.trace import Operation, Slot, Trace
 from convnet_benchmarks.nets.engine.values import Value, to_images
 from convnet_benchmarks.nets.pair import pair
 from convnet_benchmarks.nets.phases import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
@@ -82,6 +83,7 @@ class WeightedLayer(FoldingLayer):
             rows = self.inputs[0].numel // features
             self._kernels = selection.for_linear(self.name, rows, features, outputs, *after)
         self.fallback = selection.fallbacks.get(self.name, "")
+        self.decided_by = selection.decided_by[self.name]
 
     def _rows(self, tensor: Tensor) -> Tensor:
         """Shows an activation as the kernels take it: channels last images, or (rows, features)."""
@@ -158,6 +160,17 @@ class _Convolution:
             self.padding,
             dtype,
         )
+
+
+def convolution_shapes(traced: Trace, dtype: torch.dtype) -> Iterator[ConvolutionShape]:
+    """Yields the shapes of the convolutions among the operations of a trace that the engine has kernels
+    for."""
+    for operation in traced.operations:
+        found = _convolution(operation)
+        if found is not None:
+            channels, height, width = traced.shapes[operation.inputs[0]][-3:]
+            batch = math.prod(traced.shapes[operation.inputs[0]][:-3])
+            yield found.shape((batch, height, width, channels), dtype)
 
 
 def _convolution(operation: Operation) -> _Convolution | None:

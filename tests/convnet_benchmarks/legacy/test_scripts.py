@@ -48,7 +48,7 @@ def test_benchmark_prints_the_recorded_lines() -> None:
     assert masked(done.stdout) == recorded("benchmark_cpu.log")
 
 
-def test_a_first_run_says_that_it_times_kernels_and_keeps_the_times(tmp_path: Path) -> None:
+def test_a_first_run_goes_by_a_rule_and_later_ones_time_kernels_and_keep_the_times(tmp_path: Path) -> None:
     own_cache = {"XDG_CACHE_HOME": str(tmp_path)}
     run = ("benchmark.py", "-iter", "1", "-convMM", "true", *SMALL)
     assert run_python(*run).returncode == 0
@@ -57,12 +57,14 @@ def test_a_first_run_says_that_it_times_kernels_and_keeps_the_times(tmp_path: Pa
         own_libraries = user_cache() / "compiled"
     if libraries.is_dir():  # not without a C compiler
         shutil.copytree(libraries, own_libraries)  # to make them takes longer than to time them
-    for effort in ("quick", "thorough"):
-        first = run_python(*run, "--tuning", effort, environment=own_cache)
-        assert first.returncode == 0, first.stderr
-        assert "timing kernels, once per machine and shape: layer 1 of " in first.stderr
+    by_rule = "chosen by a rule, without timing; later runs time more of them"
+    for effort, times in (("quick", False), ("quick", True), ("thorough", True)):
+        done = run_python(*run, "--tuning", effort, environment=own_cache)
+        assert done.returncode == 0, done.stderr
+        assert ("timing kernels, once per machine and shape: layer 1 of " in done.stderr) == times
+        assert (by_rule in done.stderr) == (not times)
     again = run_python(*run, environment=own_cache)
-    assert again.returncode == 0 and "timing kernels" not in again.stderr
+    assert again.returncode == 0 and "timing kernels" not in again.stderr and "kernels: " not in again.stderr
     assert "not a number of seconds" in one_line_failure(run_python("benchmark.py", "--tuning-seconds", "no"))
     done = run_python("benchmark.py", "-iter", "1", *SMALL, "--seed", "2", "--tuning-seconds", "0.001")
     assert done.returncode == 0, done.stderr

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from torch import nn
 
 from convnet_benchmarks.nets.engine import compile
-from convnet_benchmarks.nets.engine.kernels.compiled import products
 from convnet_benchmarks.nets.engine.kernels.compiled.averages import Averaging, CompiledAverages
 from tests.helpers.engine_conditions import WITH_AND_WITHOUT, c_compiler, needs_compiler, threads
 from tests.nets.engine.modules import check
@@ -72,30 +71,3 @@ def test_a_mean_of_no_numbers_is_no_number() -> None:
     module = nn.AdaptiveAvgPool2d(1).eval()
     x = torch.full((1, 3, 4, 4), float("nan"))
     assert bool(compile(module, (1, 3, 4, 4), inference=True).updateOutput(x).isnan().all())
-
-
-@needs_compiler
-@settings(max_examples=40, deadline=None)
-@given(
-    st.integers(1, 150),
-    st.integers(1, 90),
-    dtypes,
-    st.booleans(),
-    st.booleans(),
-    st.booleans(),
-    st.integers(1, 3),
-)
-def test_products_of_one_row(
-    inner: int, columns: int, dtype: torch.dtype, add: bool, with_bias: bool, relu: bool, count: int
-) -> None:
-    generator = torch.Generator().manual_seed(inner * columns)
-    row, weight, before, bias = (
-        torch.randn(size, generator=generator, dtype=dtype)
-        for size in ((1, inner), (columns, inner + 3), (1, columns), (columns,))
-    )
-    weight = weight[:, 1:-2]
-    exact = row @ weight.t() + before * add + bias * with_bias
-    out = before.clone()
-    with threads(count):
-        products.mv(row, weight, out, add, bias if with_bias else None, relu)
-    torch.testing.assert_close(out, exact.relu() if relu else exact, rtol=1e-4, atol=1e-4)

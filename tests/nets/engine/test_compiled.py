@@ -5,6 +5,7 @@ import ctypes
 import os
 import shutil
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -19,12 +20,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from convnet_benchmarks.nets.engine import compile
+from convnet_benchmarks.nets.engine import ahead, compile
 from convnet_benchmarks.nets.engine.choice.algorithms import candidates
 from convnet_benchmarks.nets.engine.kernels.bilinear import BilinearConvolution
-from convnet_benchmarks.nets.engine.kernels.compiled import ahead, caches, library
+from convnet_benchmarks.nets.engine.kernels.compiled import caches, compiling
 from convnet_benchmarks.nets.engine.kernels.compiled import products as compiled_products
-from convnet_benchmarks.nets.engine.kernels.compiled.library import NotCompiled
+from convnet_benchmarks.nets.engine.kernels.compiled.compiling import NotCompiled
 from convnet_benchmarks.nets.engine.kernels.compiled.tiles import CompiledTiles
 from convnet_benchmarks.nets.engine.kernels.fft_convolution import fft
 from convnet_benchmarks.nets.engine.kernels.operator_tiles import OperatorTiles
@@ -50,9 +51,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def forgetful() -> Iterator[None]:
     """As in a new process: no library is loaded yet."""
-    library._place.cache_clear()
+    compiling._place.cache_clear()
     yield
-    library._place.cache_clear()
+    compiling._place.cache_clear()
 
 
 @needs_compiler
@@ -60,14 +61,14 @@ def test_a_library_is_kept_and_made_again_when_it_is_gone_or_damaged(cache: Path
     def tmp_library(text: str) -> bytes:
         """A library that loads, and has other functions."""
         made = cache.parent / "other.so"
-        command = [*library._compiler("")[0], "-shared", "-x", "c", "-", "-o", str(made)]
+        command = [*compiling._compiler("")[0], "-shared", "-x", "c", "-", "-o", str(made)]
         subprocess.run(command, input=text.encode(), check=True)
         return made.read_bytes()
 
     def answer(value: int) -> int:
         """As a new process gets it."""
-        library._place.cache_clear()
-        made = library.library(source(value))
+        compiling._place.cache_clear()
+        made = compiling.library(source(value))
         found: int = made.answer()
         _ctypes.dlclose(made._handle)  # else a library of the same path would not be read again
         return found
@@ -96,15 +97,15 @@ def test_a_library_is_kept_and_made_again_when_it_is_gone_or_damaged(cache: Path
 @pytest.fixture
 def made_once() -> Iterator[None]:
     """What the tests' shared cache has is taken from there, and what is made is left there, too."""
-    shared, make = user_cache() / "compiled", library._make
+    shared, make = user_cache() / "compiled", compiling._make
 
     def taken(source: str, command: tuple[str, ...], kept: Path) -> ctypes.CDLL:
         made = shared / kept.name
-        found = library._load(made) or make(source, command, made)
+        found = compiling._load(made) or make(source, command, made)
         replace_whole(kept, made.read_bytes())
         return found
 
-    with patch.object(library, "_make", taken):
+    with patch.object(compiling, "_make", taken):
         yield
 
 
@@ -128,11 +129,52 @@ def test_what_is_compiled_ahead_is_all_that_a_plan_needs(
     made_once: None, cache: Path, forgetful: None, layers: tuple[nn.Module, ...], backend: str
 ) -> None:
     module = nn.Sequential(*layers)
-    ahead.start(module.to("meta"), backend, torch.float32, (2, 16, 14, 14))
+    ahead.compile_ahead(module.to("meta"), backend, torch.float32, (2, 16, 14, 14))
     ahead.wait()
     before = {path.name for path in cache.iterdir()}
     compile(module.to_empty(device="cpu"), (2, 16, 14, 14), backend)
     assert {path.name for path in cache.iterdir()} == before != set()
+
+
+@needs_compiler
+@pytest.mark.parametrize("shape", [(2, 16, 14, 14), slow_case((1, 16, 14, 14))])
+def test_without_timing_only_what_the_plan_needs_is_compiled(
+    made_once: None, cache: Path, forgetful: None, tmp_path: Path, shape: tuple[int, ...]
+) -> None:
+    module = nn.Sequential(nn.Conv2d(16, 64, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(64, 32, 7))
+    ahead.compile_ahead(module.to("meta"), "auto", torch.float32, shape, timed=False)
+    ahead.wait()
+    before = {path.name for path in cache.iterdir()}
+    file = tmp_path / "tuning.json"
+    compile(module.to_empty(device="cpu"), shape, "auto", tuning="quick", tuning_file=file)
+    assert {path.name for path in cache.iterdir()} == before != set()
+    compiling._place.cache_clear()
+    ahead.compile_ahead(module, "auto", torch.float32, shape)  # what may be timed
+    ahead.wait()
+    assert {path.name for path in cache.iterdir()} > before
+
+
+@needs_compiler
+def test_the_products_are_compiled_before_pytorch_is_loaded(tmp_path: Path) -> None:
+    program = f"""
+import sys, time
+from pathlib import Path
+from convnet_benchmarks.nets.engine.kernels.compiled import early
+early.start("float32")
+early.start("bfloat16")  # has none
+made = Path({str(tmp_path)!r}) / "convnet-benchmarks" / "compiled"
+until = time.monotonic() + 60
+while not list(made.glob("*.so")) and time.monotonic() < until:
+    time.sleep(0.05)
+before = list(made.iterdir())
+assert "torch" not in sys.modules and len(before) == 1, before
+import torch
+from convnet_benchmarks.nets.engine.kernels.compiled import products
+products.compiled(torch.float32)
+assert list(made.iterdir()) == before
+"""
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", program], env=environment, check=True)
 
 
 def test_what_has_not_been_begun_in_time_is_not_compiled_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,7 +189,7 @@ def test_what_has_not_been_begun_in_time_is_not_compiled_ahead(monkeypatch: pyte
     cores = os.cpu_count() or 1
     wanted = [slow] * cores + [lambda: made.append("late")]
     monkeypatch.setattr(ahead, "_libraries", lambda *_: iter(wanted))
-    ahead.start(torch.nn.Identity(), "mm", torch.float32, (1, 3, 4, 4))
+    ahead.compile_ahead(torch.nn.Identity(), "mm", torch.float32, (1, 3, 4, 4))
     for _ in range(cores):
         at_work.acquire()
     ahead.wait(until=time.monotonic())
@@ -159,7 +201,7 @@ def test_what_has_not_been_begun_in_time_is_not_compiled_ahead(monkeypatch: pyte
 @needs_compiler
 def test_who_asks_for_a_library_that_is_being_made_gets_the_same(cache: Path, forgetful: None) -> None:
     with ThreadPoolExecutor(4) as threads_at_once:
-        found = list(threads_at_once.map(library.library, [source(7)] * 4))
+        found = list(threads_at_once.map(compiling.library, [source(7)] * 4))
     assert all(one is found[0] for one in found) and found[0].answer() == 7
 
 
@@ -169,20 +211,20 @@ def test_a_cache_that_cannot_be_written_to_costs_only_time(
 ) -> None:
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    assert library.library(source(3)).answer() == 3
+    assert compiling.library(source(3)).answer() == 3
 
 
 @needs_compiler
 def test_why_there_is_no_library(cache: Path) -> None:
     with pytest.raises(NotCompiled, match=r"failed: .*error"):
-        library.library("this is not C")
+        compiling.library("this is not C")
     for command, told in (
         (NO_COMPILER, r"no C compiler found \(tried no-such-compiler\)"),
         ("false", "false failed: exit code 1"),
         (os.fspath(cache.parent), "no C compiler found"),
     ):
         with c_compiler(command), pytest.raises(NotCompiled, match=told):
-            library.library(source(4))
+            compiling.library(source(4))
     assert not cache.exists()
 
 
@@ -308,7 +350,7 @@ def test_without_a_compiler_the_engine_runs_and_says_so() -> None:
 def test_the_report_names_the_compiler() -> None:
     net = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1))
     assert (
-        compile(net, (2, 3, 9, 9), "winograd").report().compiled == f"compiled code by {library.compiler()}"
+        compile(net, (2, 3, 9, 9), "winograd").report().compiled == f"compiled code by {compiling.compiler()}"
     )
     assert compile(net, (2, 3, 9, 9), "stock").report().compiled == ""
 

@@ -13,13 +13,14 @@ from torch import Tensor, nn
 from convnet_benchmarks.nets.engine import compile
 from convnet_benchmarks.nets.engine.kernels.batch_norm import OperatorBatchNorm, Running
 from convnet_benchmarks.nets.engine.kernels.compiled.batch_norm import CompiledBatchNorm, batch_norm
+from convnet_benchmarks.nets.engine.kernels.compiled.compiling import NotCompiled
 from convnet_benchmarks.nets.engine.kernels.compiled.images import (
     add_channel_sums,
     add_images,
     copy_images,
     mask_images,
 )
-from convnet_benchmarks.nets.engine.kernels.compiled.library import ARITHMETIC, NotCompiled
+from convnet_benchmarks.nets.engine.kernels.compiled.library import ARITHMETIC
 from convnet_benchmarks.nets.engine.kernels.compiled.pooling import CompiledMaxPooling
 from convnet_benchmarks.nets.engine.kernels.max_pooling import Window
 from convnet_benchmarks.nets.modules.torch7 import Concat

@@ -45,7 +45,7 @@ class Averaging(NamedTuple):
 
 
 class CompiledAverages:
-    """``size`` and ``pooled_size`` are rows and columns of the images. Raises :class:`library.NotCompiled`
+    """``size`` and ``pooled_size`` are rows and columns of the images. Raises :class:`NotCompiled`
     when made where there is no compiler, or for other dtypes than float32, float64 and bfloat16, and
     ValueError for sizes that do not belong together."""
 
@@ -76,5 +76,5 @@ class CompiledAverages:
 
 
 def compiled(dtype: torch.dtype) -> ctypes.CDLL:
-    """Returns the library of this file's C code. Raises :class:`library.NotCompiled`."""
+    """Returns the library of this file's C code. Raises :class:`NotCompiled`."""
     return library.vector_library(_SOURCE, dtype)

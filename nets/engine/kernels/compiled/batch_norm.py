@@ -16,7 +16,7 @@ from convnet_benchmarks.nets.engine.kernels.batch_norm import (
 )
 from convnet_benchmarks.nets.engine.kernels.compiled import library
 from convnet_benchmarks.nets.engine.kernels.compiled.caches import CACHE_LINE, passes_caches
-from convnet_benchmarks.nets.engine.kernels.compiled.library import NotCompiled
+from convnet_benchmarks.nets.engine.kernels.compiled.compiling import NotCompiled
 from convnet_benchmarks.nets.engine.kernels.compiled.recording import count_write
 
 _SOURCE = Path(__file__).with_suffix(".c")

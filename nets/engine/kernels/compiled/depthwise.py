@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from convnet_benchmarks.nets.engine.kernels.compiled import library
-from convnet_benchmarks.nets.engine.kernels.compiled.library import NotCompiled
+from convnet_benchmarks.nets.engine.kernels.compiled.compiling import NotCompiled
 from convnet_benchmarks.nets.engine.kernels.depthwise import (
     DepthwiseGeometry,
     DepthwiseKernel,

@@ -1,8 +1,8 @@
 /* Products of few rows with a large matrix, which is read once and as it lies in memory: Linear layers of small batches.
 
-   Compiled when first needed (compiled/few_rows.py), once per element type, with vectors.h in front. The matrix is a
-   weight (outputs, inputs), its rows lie in order in memory. Every entry point is called by all threads that share a
-   job, and takes units of work from it until none is left. */
+   Compiled when first needed (compiled/few_rows.py), once per element type, with vectors.h in front, and with ONE_ROW
+   defined for a single row. The matrix is a weight (outputs, inputs), its rows lie in order in memory. Every entry point
+   is called by all threads that share a job, and takes units of work from it until none is left. */
 
 typedef struct {
     const REAL *rows;               /* (count, inputs), or of a gradient (count, outputs) */
@@ -104,6 +104,9 @@ INLINE void multiply_block(const few_rows_job *job, long row, long output, long 
 }
 
 /* DO for all rows, up to MOST_ROWS of them together. */
+#ifdef ONE_ROW
+#define BY_ROWS(MOST_ROWS, DO, ...) DO(&job, 0, __VA_ARGS__, 1);
+#else
 #define BY_ROWS(MOST_ROWS, DO, ...)                                                                                \
     for (long row = 0; row < job.count;) {                                                                         \
         const long left = job.count - row;                                                                         \
@@ -113,6 +116,7 @@ INLINE void multiply_block(const few_rows_job *job, long row, long output, long 
         else if (left >= 2) DO(&job, row, __VA_ARGS__, 2), row += 2;                                               \
         else DO(&job, row, __VA_ARGS__, 1), row += 1;                                                              \
     }
+#endif
 
 /* out (count, outputs) = rows times the transposed weight. Units are outputs. */
 void multiply_transposed(few_rows_job *own) {

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from convnet_benchmarks.nets.engine.kernels.compiled import library
+from convnet_benchmarks.nets.engine.kernels.compiled.compiling import NotCompiled
 from convnet_benchmarks.nets.engine.values import Value, to_images
 
 _SOURCE = Path(__file__).with_suffix(".c")
@@ -36,13 +37,13 @@ class _Job(ctypes.Structure):
 def copy_images(source: Tensor, target: Tensor) -> None:
     """Copies images (N, H, W, C) of any strides to neighbouring channels.
 
-    Raises :class:`library.NotCompiled`.
+    Raises :class:`NotCompiled`.
     """
     library.run_on_all_threads(compiled(source.dtype).copy_images, _job(source, target))
 
 
 def add_images(source: Tensor, target: Tensor) -> None:
-    """Adds images (N, H, W, C) with neighbouring channels to others. Raises :class:`library.NotCompiled`."""
+    """Adds images (N, H, W, C) with neighbouring channels to others. Raises :class:`NotCompiled`."""
     library.check_channels(source)
     library.run_on_all_threads(compiled(source.dtype).add_images, _job(source, target))
 
@@ -56,7 +57,7 @@ def mask_images(source: Tensor, target: Tensor) -> None:
 def add_channel_sums(rows: Tensor, total: Tensor) -> None:
     """Adds the sums over all ``rows`` (R, C), whose channels are neighbours, to ``total`` (C,), contiguous.
 
-    Raises :class:`library.NotCompiled`.
+    Raises :class:`NotCompiled`.
     """
     images, sums = rows[None, None], total[None, None, None]
     library.check_channels(images)
@@ -89,7 +90,7 @@ def copying(value: Value) -> Callable[[Tensor, Tensor], object]:
     """Returns what copies to ``value``'s data, the first argument, from a tensor of its shape and dtype."""
     try:
         made = compiled(value.dtype)
-    except library.NotCompiled:
+    except NotCompiled:
         return Tensor.copy_
     return _Copying(made.copy_images) if value.is_image else Tensor.copy_
 
@@ -114,5 +115,5 @@ class _Copying:
 
 
 def compiled(dtype: torch.dtype) -> ctypes.CDLL:
-    """Returns the library of images.c. Raises :class:`library.NotCompiled`."""
+    """Returns the library of images.c. Raises :class:`NotCompiled`."""
     return library.vector_library(_SOURCE, dtype)

@@ -1,20 +1,6 @@
-"""C code that the machine's own C compiler turns into a library, when it is first needed.
+"""Libraries of compiled code for tensors: for elements of one type each, and run on PyTorch's threads."""
 
-What PyTorch's operators cannot do in one pass over memory is written in C. The library is made for the very
-processor it runs on and kept in the user's cache folder; without a compiler there is none, and the engine
-does the same work with PyTorch's operators.
-"""
-
-import contextlib
 import ctypes
-import hashlib
-import os
-import platform
-import shlex
-import shutil
-import subprocess
-import tempfile
-import threading
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,27 +8,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from convnet_benchmarks.nets.engine.kernels.compiled.compiling import NotCompiled, library, vector_source
 from convnet_benchmarks.nets.engine.kernels.compiled.recording import note
 from convnet_benchmarks.nets.torch_library import torch_library
-from convnet_benchmarks.nets.user_cache import read_own, replace_whole, user_cache
 
 # What compiled code computes with, for tensors of these elements.
 ARITHMETIC = {torch.float32: torch.float32, torch.float64: torch.float64, torch.bfloat16: torch.float32}
 
 _REALS = {torch.float32: "float", torch.float64: "double"}
 
-_VECTORS = Path(__file__).with_name("vectors.h")
-_COMPILERS = ("cc", "gcc", "clang")
-_FLAGS = ("-O3", "-march=native", "-std=gnu11", "-shared", "-fPIC")
-_LINKED = ("-lm",)  # named behind the source
-_SECONDS = 60
 _UNITS = 16  # of work for each thread
-_MOST_BYTES = 64 << 20  # of a kept library
-_SEAL = hashlib.sha256().digest_size
-
-
-class NotCompiled(RuntimeError):
-    """There is no library; the message says why."""
 
 
 def vector_library(file: Path, dtype: torch.dtype, constants: str = "") -> ctypes.CDLL:
@@ -51,7 +26,12 @@ def vector_library(file: Path, dtype: torch.dtype, constants: str = "") -> ctype
     if dtype not in ARITHMETIC:
         raise NotCompiled(f"no compiled code in {dtype}")
     _parallel()
-    return _with_numbered_threads(library(_source(file, dtype, constants)))
+    return _with_numbered_threads(library(source_of(file, dtype, constants)))
+
+
+def source_of(file: Path, dtype: torch.dtype, constants: str = "") -> str:
+    """Returns the text of the library that :func:`vector_library` gives."""
+    return vector_source(file, _REALS[ARITHMETIC[dtype]], dtype is torch.bfloat16, constants)
 
 
 @cache  # every product asks for its library
@@ -59,123 +39,6 @@ def _with_numbered_threads(made: ctypes.CDLL) -> ctypes.CDLL:
     """Tells a library that is written with vectors.h, before all else, how threads are numbered."""
     made.number_threads_by(ctypes.cast(torch_library().omp_get_thread_num, ctypes.c_void_p))
     return made
-
-
-@cache
-def _source(file: Path, dtype: torch.dtype, constants: str) -> str:
-    real = f"#define REAL {_REALS[ARITHMETIC[dtype]]}\n"
-    elements = "#define BFLOAT16\n" if dtype is torch.bfloat16 else ""
-    return f"{real}{elements}{_VECTORS.read_text()}\n{constants}{file.read_text()}"
-
-
-def library(source: str) -> ctypes.CDLL:
-    """Returns the library of C ``source``, compiled now or earlier. Raises :class:`NotCompiled`."""
-    wanted = os.environ.get("CC", "")
-    with _starting:
-        place = _place(source, wanted)
-    if place.found is None:
-        with place.making:
-            if place.found is None:
-                place.found = _library(source, wanted)
-    if isinstance(place.found, str):
-        raise NotCompiled(place.found)
-    return place.found
-
-
-class _Place:
-    """Holds a library, or why there is none: the result is cached, since retrying cannot succeed. Callers
-    wait during the build."""
-
-    def __init__(self) -> None:
-        self.making = threading.Lock()
-        self.found: ctypes.CDLL | str | None = None
-
-
-_starting = threading.Lock()
-
-
-@cache
-def _place(source: str, wanted: str) -> _Place:
-    return _Place()
-
-
-def _library(source: str, wanted: str) -> ctypes.CDLL | str:
-    try:
-        command, version = _compiler(wanted)
-        told = "\0".join((source, *command, *_FLAGS, *_LINKED, version, _processor()))
-        kept = user_cache() / "compiled" / f"{hashlib.sha256(told.encode()).hexdigest()[:32]}.so"
-        return _load(kept) or _make(source, command, kept)
-    except NotCompiled as error:
-        return str(error)
-
-
-def _load(kept: Path) -> ctypes.CDLL | None:
-    """Loads a kept library; None if it is missing, damaged, or somebody else could have written it."""
-    content = read_own(kept, _MOST_BYTES)
-    if content is None or content != _sealed(content[:-_SEAL]):
-        return None
-    try:
-        return ctypes.CDLL(str(kept))
-    except OSError:
-        return None
-
-
-def _sealed(library: bytes) -> bytes:
-    """Appends a digest, which loaders ignore: a damaged library may load, and lack functions or crash."""
-    return library + hashlib.sha256(library).digest()
-
-
-def _make(source: str, command: tuple[str, ...], kept: Path) -> ctypes.CDLL:
-    with tempfile.TemporaryDirectory() as folder:
-        made = Path(folder) / kept.name
-        _run((*command, *_FLAGS, "-x", "c", "-", "-o", str(made), *_LINKED), source)
-        with contextlib.suppress(OSError):  # a folder that cannot be written to
-            replace_whole(kept, _sealed(made.read_bytes()))
-        try:
-            return ctypes.CDLL(str(made))
-        except OSError as error:
-            raise NotCompiled(str(error)) from error
-
-
-def compiler() -> str:
-    """Returns the C compiler's first line about itself. Raises :class:`NotCompiled` where there is none."""
-    return _compiler(os.environ.get("CC", ""))[1]
-
-
-@cache
-def _compiler(wanted: str) -> tuple[tuple[str, ...], str]:
-    """Its command, and its first line about itself; ``wanted`` instead of the usual ones, if given."""
-    commands = [tuple(shlex.split(wanted))] if wanted.strip() else [(name,) for name in _COMPILERS]
-    for command in commands:
-        if shutil.which(command[0]):
-            return command, _run((*command, "--version")).partition("\n")[0]
-    tried = ", ".join(command[0] for command in commands)
-    raise NotCompiled(f"no C compiler found (tried {tried})")
-
-
-def _run(command: tuple[str, ...], text: str = "") -> str:
-    try:
-        done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=_SECONDS)
-    except (OSError, subprocess.SubprocessError) as error:
-        raise NotCompiled(f"{command[0]}: {error}") from error
-    if done.returncode:
-        lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-        told = next((line for line in lines if "error" in line), lines[0])
-        raise NotCompiled(f"{command[0]} failed: {told}")
-    return done.stdout
-
-
-@cache
-def _processor() -> str:
-    """Names all that ``-march=native`` depends on: a home folder may be shared by different machines."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return f"{platform.machine()} {platform.processor()}"
-    told = {
-        line for line in lines if line.startswith(("vendor_id", "cpu family", "model", "flags", "Features"))
-    }
-    return f"{platform.machine()} {sorted(told)}"
 
 
 def units_at_once(count: int) -> int:

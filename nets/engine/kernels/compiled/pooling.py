@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from convnet_benchmarks.nets.engine.kernels.compiled import library
 from convnet_benchmarks.nets.engine.kernels.compiled.caches import passes_caches
-from convnet_benchmarks.nets.engine.kernels.compiled.library import NotCompiled
+from convnet_benchmarks.nets.engine.kernels.compiled.compiling import NotCompiled
 from convnet_benchmarks.nets.engine.kernels.max_pooling import (
     MaxPooling,
     OperatorMaxPooling,

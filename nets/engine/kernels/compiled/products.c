@@ -13,7 +13,7 @@
 #define VECTORS 2
 #endif
 
-enum { PANEL = VECTORS * LANES, INNER = 256, AHEAD = 8, DOTS = 4, NEAR = 4096 };
+enum { PANEL = VECTORS * LANES, INNER = 256, AHEAD = 8 };
 
 _Static_assert(ROWS == 6, "SIZES has a function for every number of rows up to that");
 
@@ -490,43 +490,6 @@ void multiply_columns(products_job *job) {
                                 &of_a, &of_b);
             }
         }
-    }
-}
-
-/* The columns of one row of out whose columns of b lie in order in memory each: sums of products, a vector at a
-   time. */
-INLINE void dot(const products_job *job, long first, int columns) {
-    const REAL *b = job->b + first * job->b_column;
-    /* Of short columns the next ones: memory is fetched ahead by itself only as far as the end of a page. */
-    const long ahead = job->inner < NEAR ? columns * job->b_column : AHEAD * LINE;
-    vector sums[DOTS];
-    UNROLL(8)
-    for (int j = 0; j < columns; j++) sums[j] = (vector){0};
-    for (long k = 0; k < job->inner; k += LANES) {
-        const long lanes = least(LANES, job->inner - k);
-        const vector left = load(job->a + k, lanes);
-        UNROLL(8)
-        for (int j = 0; j < columns; j++) {
-            const REAL *from = b + j * job->b_column + k;
-            __builtin_prefetch(from + ahead);
-            sums[j] += left * load(from, lanes);
-        }
-    }
-    UNROLL(8)
-    for (int j = 0; j < columns; j++) {
-        REAL sum = job->bias ? job->bias[first + j] : 0;
-        for (int lane = 0; lane < LANES; lane++) sum += sums[j][lane];
-        if (job->add) sum += job->out[first + j];
-        job->out[first + j] = job->relu && sum < 0 ? 0 : sum;
-    }
-}
-
-/* One row of out; a_inner and b_inner are 1. Nothing is packed: everything is read once. */
-void multiply_row(products_job *job) {
-    long first, last;
-    while (take(&job->next, 8 * DOTS, job->columns, &first, &last)) {
-        for (; first + DOTS <= last; first += DOTS) dot(job, first, DOTS);
-        for (; first < last; first++) dot(job, first, 1);
     }
 }
 

@@ -6,24 +6,21 @@ of a core's peak; this code, which does only what is needed here, 90 %.
 
 import ctypes
 import math
-from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from convnet_benchmarks.nets.engine.kernels.compiled import library
+from convnet_benchmarks.nets.engine.kernels.compiled import early, library
 from convnet_benchmarks.nets.engine.kernels.compiled.caches import first_cache, second_cache
-from convnet_benchmarks.nets.engine.kernels.compiled.library import NotCompiled
+from convnet_benchmarks.nets.engine.kernels.compiled.compiling import NotCompiled
 from convnet_benchmarks.nets.engine.memory import Memory
 
-_SOURCE = Path(__file__).with_suffix(".c")
 _ROWS = 1020  # of a unit, at most: enough to be worth packing what they are multiplied with
 _OF_SECOND_CACHE = 1 / 3  # for what is multiplied with several panels, one after the other
-_ROWS_TOGETHER = 6  # products.c keeps their sums in registers
 _ROWS_OF_THREAD = 64  # are worth reading all packed panels for
 _COLUMNS_PACKED = 512  # at a time, at most
 _UNITS = 4  # of work for each thread, at least
-_CONSTANTS = f"#define ROWS {_ROWS_TOGETHER}\n"  # that products.c asks for
+_CONSTANTS = early.CONSTANTS
 
 _Long, _Pointer = ctypes.c_long, ctypes.c_void_p
 
@@ -106,33 +103,6 @@ def bmm(
         library.run_on_all_threads(made.multiply_columns, job)
     else:
         library.run_on_all_threads(made.multiply_all, job)
-
-
-def mv(
-    row: Tensor,
-    weight: Tensor,
-    out: Tensor,
-    add: bool = False,
-    bias: Tensor | None = None,
-    relu: bool = False,
-) -> None:
-    """Computes :func:`mm` of ``row`` (1, k) and the transpose of ``weight`` (m, k): rows of neighbours.
-    Raises :class:`NotCompiled`."""
-    if row.stride(1) != 1 or weight.stride(1) != 1:
-        raise ValueError("the inner index of what is multiplied must be contiguous in memory")
-    check_columns(out, bias)
-    job = _Job(
-        a=row.data_ptr(),
-        b=weight.data_ptr(),
-        b_column=weight.stride(0),
-        out=out.data_ptr(),
-        inner=weight.shape[1],
-        columns=weight.shape[0],
-        add=add,
-        bias=None if bias is None else bias.data_ptr(),
-        relu=relu,
-    )
-    library.run_on_all_threads(compiled(out.dtype).multiply_row, job)
 
 
 class Windows:
@@ -269,13 +239,13 @@ def _rows_at_once(rows: int, panels: int, row_bytes: int) -> int:
     threads = torch.get_num_threads()
     most = _ROWS
     if row_bytes:
-        most = max(_ROWS_TOGETHER, min(most, int(second_cache() * _OF_SECOND_CACHE) // row_bytes))
+        most = max(early.ROWS_TOGETHER, min(most, int(second_cache() * _OF_SECOND_CACHE) // row_bytes))
     blocks = max(-(-rows // most), -(-_UNITS * threads // panels))
     if row_bytes and rows >= _ROWS_OF_THREAD * threads:
         blocks = max(blocks, threads)
     share = threads // math.gcd(panels, threads)
     blocks = -(-blocks // share) * share  # as many units for each thread
-    return _ROWS_TOGETHER * max(1, -(-rows // (blocks * _ROWS_TOGETHER)))
+    return early.ROWS_TOGETHER * max(1, -(-rows // (blocks * early.ROWS_TOGETHER)))
 
 
 def _sides_at_once(products: int, rows: int, columns: int, lines: tuple[int, int]) -> tuple[int, int]:
@@ -297,4 +267,4 @@ def compiled(dtype: torch.dtype) -> ctypes.CDLL:
     """Returns the library of the products. Raises :class:`NotCompiled`."""
     if dtype is torch.bfloat16:
         raise NotCompiled(f"no compiled products in {dtype}: oneDNN multiplies near the peak")
-    return library.vector_library(_SOURCE, dtype, _CONSTANTS)
+    return library.vector_library(early.PRODUCTS, dtype, _CONSTANTS)

@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
-from convnet_benchmarks.nets.engine.kernels.compiled import library
+from convnet_benchmarks.nets.engine.kernels.compiled import compiling, library
 from convnet_benchmarks.nets.engine.kernels.compiled.recording import Call, count_write
 from convnet_benchmarks.nets.torch_library import torch_library
 
@@ -34,7 +34,7 @@ class CallsInTurn:
     """Runs ``calls``, functions with the jobs they take, each on all threads once the one before has ended.
 
     Their jobs end in ``next``, the unit of work that nobody has taken. ``written``: tensors of the module
-    that they write to. Raises :class:`library.NotCompiled`.
+    that they write to. Raises :class:`NotCompiled`.
     """
 
     def __init__(self, calls: Sequence[Call], written: Sequence[Tensor] = ()) -> None:
@@ -65,5 +65,5 @@ def _address(function: Any) -> int | None:
 
 
 def compiled() -> ctypes.CDLL:
-    """Returns the library of sequence.c. Raises :class:`library.NotCompiled`."""
-    return library.library(_SOURCE.read_text())
+    """Returns the library of sequence.c. Raises :class:`NotCompiled`."""
+    return compiling.library(_SOURCE.read_text())

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from convnet_benchmarks.nets.engine.kernels.compiled import library
+from convnet_benchmarks.nets.engine.kernels.compiled.compiling import NotCompiled
 from convnet_benchmarks.nets.engine.shapes import ConvolutionShape
 
 _SOURCE = Path(__file__).with_suffix(".c")
@@ -63,7 +64,7 @@ def add_windows(windows: Tensor, shape: ConvolutionShape, first_row: int, images
     """Adds contiguous ``windows`` (N, rows, out width, kernel height * kernel width * C), the first row of
     them being ``first_row`` of the output, to ``images`` (N, H, W, C) where they came from.
 
-    Raises :class:`library.NotCompiled`.
+    Raises :class:`NotCompiled`.
     """
     if not windows.is_contiguous():
         raise ValueError("windows must be contiguous")
@@ -94,7 +95,7 @@ def place_phases(phases: Tensor, shape: ConvolutionShape, images: Tensor) -> Non
     """Fills ``images`` (N, H, W, C) with the pixels that contiguous ``phases`` (N, rows, columns, stride
     height * stride width * C) hold, see :mod:`strided_input_gradient`; with zeros where they hold none.
 
-    Raises :class:`library.NotCompiled`.
+    Raises :class:`NotCompiled`.
     """
     if not phases.is_contiguous():
         raise ValueError("phases must be contiguous")
@@ -115,7 +116,7 @@ def place_phases(phases: Tensor, shape: ConvolutionShape, images: Tensor) -> Non
 
 
 def compiled(dtype: torch.dtype) -> ctypes.CDLL:
-    """Returns the library of windows.c. Raises :class:`library.NotCompiled`."""
+    """Returns the library of windows.c. Raises :class:`NotCompiled`."""
     if dtype is torch.bfloat16:
-        raise library.NotCompiled(f"no windows in {dtype}: no compiled products make them")
+        raise NotCompiled(f"no windows in {dtype}: no compiled products make them")
     return library.vector_library(_SOURCE, dtype, _CONSTANTS)

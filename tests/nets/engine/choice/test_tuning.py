@@ -413,6 +413,33 @@ def test_later_processes_refine_a_quick_choice(tmp_path: Path) -> None:
     assert chosen == "a" and not whole and not less
 
 
+def test_a_plan_is_met_again_by_later_processes(tmp_path: Path) -> None:
+    path = tmp_path / "tuning.json"
+    tuner = Tuner(path, QUICK)
+    assert not tuner.met("plan a") and not tuner.met("plan a")
+    tuner.save()
+    assert Tuner(path, QUICK).met("plan a") and not Tuner(path, QUICK).met("plan b")
+
+
+def test_what_has_decided_is_told(tmp_path: Path) -> None:
+    times = {"plain": 8.0, "fast": 2.0}
+
+    def decided(tuner: Tuner, features: Features = SHAPE, key: str = "layer") -> str:
+        quick = Question(key + ", quick", candidates(times, []))
+        return tuner.decide(key, candidates(times, []), quick, features).by
+
+    path = tmp_path / "tuning.json"
+    tuner = Tuner(path, QUICK)
+    assert tuner.decide("one", candidates({"only": 1.0}, [])).by == "no choice"
+    assert decided(tuner) == "timed quickly"
+    tuner.until = CLOCK.wall
+    assert decided(tuner, SIMILAR, "similar") == "similar shape"
+    assert decided(tuner, OTHER, "other") == "rule"
+    tuner.save()
+    assert decided(Tuner(path, QUICK, seconds=0)) == "timed quickly"
+    assert decided(Tuner(path, QUICK)) == "timed"
+
+
 def test_without_time_similar_shapes_decide_then_the_plainest() -> None:
     times = {"plain": 8.0, "fast": 2.0}
     tuner = Tuner(None, QUICK)

@@ -2,13 +2,15 @@
 
 import threading
 import weakref
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
 
-from convnet_benchmarks.nets.engine import CompileError, StaleWeightError, compile
+from convnet_benchmarks.nets.engine import EFFORTS, QUICK, CompileError, StaleWeightError, compile
 from tests.nets.engine.modules import MODULES, check, exact_results, largest_error, run
 
 
@@ -227,3 +229,36 @@ def test_the_tuning_file_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     second = compile(module, (2, 3, 9, 9), "auto", tuning_file=path).report()
     assert first.layers == second.layers
     assert path.read_text() == text
+
+
+def test_a_first_quick_plan_times_nothing_and_later_ones_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(EFFORTS, "quick", replace(QUICK, later_seconds=float("inf")))  # however slow it is
+    module = nn.Sequential(nn.Conv2d(8, 16, 3, padding=1), nn.ReLU(), nn.Conv2d(16, 8, 3, stride=2))
+    file = tmp_path / "tuning.json"
+
+    def decided(shape: tuple[int, ...] = (1, 8, 10, 10), **options: Any) -> set[str]:
+        with compile(module, shape, tuning="quick", tuning_file=file, **options) as phases:
+            return {by for layer in phases.report().layers for by in layer.decided_by.values()}
+
+    assert decided() - {"no choice"} == {"rule"}
+    assert decided((1, 8, 11, 11)) - {"no choice"} == {"rule"}  # another plan's first time
+    assert decided(tuning_seconds=0) - {"no choice"} == {"rule"}
+    assert "timed quickly" in decided()
+    with compile(module, (1, 8, 9, 9), tuning_file=file) as thorough:
+        by = {by for layer in thorough.report().layers for by in layer.decided_by.values()}
+    assert by - {"no choice"} == {"timed"}
+
+
+def test_gradients_are_made_with_the_plan() -> None:
+    module = nn.Linear(1024, 600)
+    module.bias.requires_grad_(False)
+    with compile(module, (2, 1024)) as phases:
+        assert module.weight.grad is None
+        before = phases.report().memory
+        phases.zeroGradParameters()
+        after = phases.report().memory
+        assert before is not None and after is not None
+        assert after.bytes - before.bytes >= module.weight.nbytes
+        assert module.weight.grad is not None and not module.weight.grad.any()

@@ -1,17 +1,19 @@
 """Compiles the C code for a net's layers all at once, and while something else is done."""
 
 import contextlib
+import copy
 import math
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from queue import Empty, SimpleQueue
 
 import torch
 from torch import nn
 
+from convnet_benchmarks.nets.engine.choice.selection import likely_transforms
 from convnet_benchmarks.nets.engine.kernels.compiled import (
     averages,
     batch_norm,
@@ -24,9 +26,12 @@ from convnet_benchmarks.nets.engine.kernels.compiled import (
     tiles,
     windows,
 )
-from convnet_benchmarks.nets.engine.kernels.compiled.library import NotCompiled
+from convnet_benchmarks.nets.engine.kernels.compiled.compiling import NotCompiled
 from convnet_benchmarks.nets.engine.kernels.winograd import output_tiles, winograd
+from convnet_benchmarks.nets.engine.layers.weighted import convolution_shapes
+from convnet_benchmarks.nets.engine.trace import CompileError, Trace, trace
 from convnet_benchmarks.nets.pair import pair
+from convnet_benchmarks.nets.phases import PHASES
 
 _WITH_WINOGRAD, _WITH_MM = ("auto", "winograd"), ("auto", "mm")  # backends
 
@@ -36,18 +41,34 @@ Wanted = SimpleQueue[Make]
 _started: list[tuple[Wanted, threading.Thread]] = []
 
 
-def start(module: nn.Module, backend: str, dtype: torch.dtype, shape: Sequence[int]) -> None:
+def compile_ahead(
+    module: nn.Module,
+    backend: str,
+    dtype: torch.dtype,
+    shape: Sequence[int],
+    timed: bool = True,
+    traced: Trace | None = None,
+) -> None:
     """Begins to compile what a plan of ``module`` with ``backend`` may need, a library on each core.
-    ``shape``: that of its input.
+
+    ``shape``: that of its input. ``timed``: whether kernels will be timed; else only what the likely ones
+    need is compiled. ``traced``: the module's operations, if they are known; it may be on the meta device.
 
     A plan asks for the same libraries and then finds them, or waits for those that are being made. Where
     there is no compiler, that is found when a plan asks.
     """
+    makes = list(_libraries(module, backend, dtype, shape))
+    if backend in _WITH_WINOGRAD:
+        likely = partial(_begin_likely_tiles, module, backend, dtype, shape, traced)
+        makes += _all_tiles(module, dtype) if timed else [likely]
+    _begin(makes)
+
+
+def _begin(makes: Iterable[Make]) -> None:
     wanted: Wanted = SimpleQueue()
-    for make in _libraries(module, backend, dtype, shape):
+    for make in makes:
         wanted.put(make)
-    count = min(wanted.qsize(), os.cpu_count() or 1)
-    for _ in range(count):
+    for _ in range(min(wanted.qsize(), os.cpu_count() or 1)):
         thread = threading.Thread(target=_make_all, args=(wanted,), daemon=True)
         thread.start()
         _started.append((wanted, thread))
@@ -56,10 +77,9 @@ def start(module: nn.Module, backend: str, dtype: torch.dtype, shape: Sequence[i
 def wait(until: float = math.inf) -> None:
     """Waits for all that has been started, at most until ``until`` on ``time.monotonic``: what has not been
     begun by then is left to the plans that need it."""
-    started = _started.copy()
-    for _, thread in started:
+    for _, thread in _started:  # a thread may begin more
         thread.join(None if until == math.inf else max(0.0, until - time.monotonic()))
-    for wanted, _ in started:
+    for wanted, _ in _started:
         with contextlib.suppress(Empty):
             while True:
                 wanted.get_nowait()
@@ -82,8 +102,9 @@ def _libraries(module: nn.Module, backend: str, dtype: torch.dtype, shape: Seque
     convolutions = [layer for layer in layers if isinstance(layer, nn.Conv2d)]
     if any(isinstance(layer, nn.Conv2d | nn.Linear) for layer in layers):
         yield partial(products.compiled, dtype)
-        if len(shape) != 3 and shape[0] in few_rows.ROWS:
-            yield partial(few_rows.compiled, dtype)
+        rows = 1 if len(shape) == 3 else shape[0]
+        if rows in few_rows.ROWS:
+            yield partial(few_rows.compiled, dtype, rows)
     if any(isinstance(layer, nn.MaxPool2d) for layer in layers):
         yield partial(pooling.compiled, dtype)
     if any(isinstance(layer, nn.AvgPool2d | nn.AdaptiveAvgPool2d) for layer in layers):
@@ -97,8 +118,39 @@ def _libraries(module: nn.Module, backend: str, dtype: torch.dtype, shape: Seque
         yield partial(windows.compiled, dtype)
     yield partial(images.compiled, dtype)
     yield sequence.compiled
-    if backend in _WITH_WINOGRAD:
-        kernels = {pair(layer.kernel_size) for layer in plain if layer.stride == (1, 1)}
-        for kernel in sorted(kernels):
-            for output_tile in output_tiles(kernel):
-                yield partial(tiles.compiled, winograd(output_tile, kernel), dtype)
+
+
+def _all_tiles(module: nn.Module, dtype: torch.dtype) -> Iterator[Make]:
+    """Yields what makes the transforms of all tiles that Winograd may use."""
+    kernels = {
+        pair(layer.kernel_size)
+        for layer in module.modules()
+        if isinstance(layer, nn.Conv2d) and layer.groups == 1 and layer.stride == (1, 1)
+    }
+    for kernel in sorted(kernels):
+        for output_tile in output_tiles(kernel):
+            yield partial(tiles.compiled, winograd(output_tile, kernel), dtype)
+
+
+def _begin_likely_tiles(
+    module: nn.Module,
+    backend: str,
+    dtype: torch.dtype,
+    shape: Sequence[int],
+    traced: Trace | None,
+) -> None:
+    """Begins to compile the transforms of the tiles that are likely the fastest. Which these are depends on
+    whether there are compiled products: it waits for them."""
+    with contextlib.suppress(CompileError, RuntimeError, ValueError):  # a plan would say what is wrong
+        traced = traced or trace(_without_numbers(module, dtype), torch.zeros(tuple(shape), dtype=dtype))
+        shapes = convolution_shapes(traced, dtype)
+        found = likely_transforms(shapes, backend, PHASES)
+        _begin(partial(tiles.compiled, transforms, dtype) for transforms in found)
+
+
+def _without_numbers(module: nn.Module, dtype: torch.dtype) -> nn.Module:
+    """Returns a copy of a module on the meta device whose tensors take no memory, to be traced."""
+    number = torch.zeros((), dtype=dtype)
+    return copy.deepcopy(module)._apply(
+        lambda t: (number if t.is_floating_point() else number.to(t.dtype)).expand(t.shape)
+    )
