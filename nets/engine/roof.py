@@ -7,8 +7,10 @@ from contextlib import contextmanager
 
 import torch
 from torch import Tensor
+from torch.nn import Parameter
 
 from convnet_benchmarks.nets.engine.layers.layer import Layer, Step
+from convnet_benchmarks.nets.engine.memory import Memory
 from convnet_benchmarks.nets.engine.report import Roof
 from convnet_benchmarks.nets.phases import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
 
@@ -16,7 +18,7 @@ _SIDE = 1536  # of the matrices whose product shows what the cores can do
 _BYTES = 64 << 20  # that are copied to show what the memory can do: more than a cache holds
 _RUNS = 4
 _PASSES = 5  # of the plan, at most
-_SECONDS = 1.0  # after which no further pass begins
+_SECONDS = 0.5  # after which no further pass begins
 
 Shares = dict[tuple[int, str], float]  # by a layer's id and a phase
 
@@ -40,13 +42,14 @@ def shares_of_roof(steps: dict[str, Sequence[Step]], roof: Roof) -> Shares:
     """
     best: dict[tuple[int, str], float] = {}
     layers: dict[int, Layer] = {}
+    spare = _SpareGradients([layer for actions in steps.values() for layer, _ in actions])
     started = time.perf_counter()
     for _ in range(_PASSES):
         for phase, actions in steps.items():
             taken: dict[tuple[int, str], float] = defaultdict(float)
             for layer, action in actions:
                 layers[id(layer)] = layer
-                taken[id(layer), phase] += _step_seconds(layer, action, phase)
+                taken[id(layer), phase] += _step_seconds(layer, action, phase, spare)
             best |= {key: min(seconds, best.get(key, seconds)) for key, seconds in taken.items()}
         if time.perf_counter() - started > _SECONDS:
             break
@@ -57,25 +60,39 @@ def shares_of_roof(steps: dict[str, Sequence[Step]], roof: Roof) -> Shares:
     }
 
 
-def _step_seconds(layer: Layer, action: Callable[[Layer], None], phase: str) -> float:
+class _SpareGradients:
+    """Memory for the gradients of one layer at a time: fresh memory for each would take most of the time."""
+
+    def __init__(self, layers: Sequence[Layer]) -> None:
+        sizes = [sum(parameter.numel() for parameter in _trained(layer)) for layer in layers]
+        dtype = next((parameter.dtype for layer in layers for parameter in _trained(layer)), torch.float32)
+        self._memory = Memory().lasting((max(sizes, default=0),), dtype)
+
+    @contextmanager
+    def given_to(self, layer: Layer) -> Iterator[None]:
+        """Gives the parameters gradients to be added to, and theirs back afterwards."""
+        parameters = _trained(layer)
+        before = [parameter.grad for parameter in parameters]
+        sizes = [parameter.numel() for parameter in parameters]
+        parts = self._memory[: sum(sizes)].zero_().split(sizes)
+        try:
+            for parameter, part in zip(parameters, parts, strict=True):
+                parameter.grad = part.view(parameter.shape)
+            yield
+        finally:
+            for parameter, grad in zip(parameters, before, strict=True):
+                parameter.grad = grad
+
+
+def _trained(layer: Layer) -> list[Parameter]:
+    return [parameter for parameter in layer.parameters() if parameter.requires_grad]
+
+
+def _step_seconds(layer: Layer, action: Callable[[Layer], None], phase: str, spare: _SpareGradients) -> float:
     if phase != WEIGHT_GRADIENT:
         return _seconds(lambda: action(layer))
-    with _other_gradients(layer):
+    with spare.given_to(layer):
         return _seconds(lambda: action(layer))
-
-
-@contextmanager
-def _other_gradients(layer: Layer) -> Iterator[None]:
-    """Gives the parameters gradients to be added to, and theirs back afterwards."""
-    parameters = [parameter for parameter in layer.parameters() if parameter.requires_grad]
-    before = [parameter.grad for parameter in parameters]
-    try:
-        for parameter in parameters:
-            parameter.grad = torch.zeros_like(parameter)
-        yield
-    finally:
-        for parameter, grad in zip(parameters, before, strict=True):
-            parameter.grad = grad
 
 
 def _least_seconds(layer: Layer, phase: str, roof: Roof) -> float:
