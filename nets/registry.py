@@ -79,7 +79,7 @@ def with_memory(module: "nn.Module") -> "nn.Module":
     """
     import torch
 
-    from convnet_benchmarks.nets.huge_pages import HUGE_PAGE, huge_page_bytes
+    from convnet_benchmarks.nets.memory.huge_pages import HUGE_PAGE, huge_page_bytes
 
     def memory(t: "torch.Tensor") -> "torch.Tensor":
         large = t.nbytes >= HUGE_PAGE and t.is_contiguous()

@@ -1,6 +1,6 @@
 """Returns memory freed by tensors to the system."""
 
-from convnet_benchmarks.nets.heap import free_and_used, return_free_memory
+from convnet_benchmarks.nets.memory.heap import free_and_used, return_free_memory
 
 __all__ = ["trim_heap"]
 SANDBOXED = __all__

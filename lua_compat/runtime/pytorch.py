@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from convnet_benchmarks.nets.heap import keep_freed_memory
+from convnet_benchmarks.nets.memory.heap import keep_freed_memory
 from lua_compat.runtime.cuda_presence import why_no_cuda
 from lua_compat.runtime.slabs import MOST_SPARE, Slabs
 

@@ -35,7 +35,7 @@ from convnet_benchmarks.nets.engine.replay import Replay, Watch
 from convnet_benchmarks.nets.engine.report import LayerReport, Report
 from convnet_benchmarks.nets.engine.trace import CompileError, Trace, trace
 from convnet_benchmarks.nets.engine.values import ReusedMemory, Value
-from convnet_benchmarks.nets.heap import return_free_memory
+from convnet_benchmarks.nets.memory.heap import return_free_memory
 from convnet_benchmarks.nets.phases import FORWARD, INPUT_GRADIENT, PHASES, WEIGHT_GRADIENT
 
 if TYPE_CHECKING:

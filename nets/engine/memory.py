@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from convnet_benchmarks.nets.huge_pages import HUGE_PAGE, huge_page_bytes, huge_page_policy, touched
+from convnet_benchmarks.nets.memory.huge_pages import HUGE_PAGE, huge_page_bytes, huge_page_policy, touched
 
 _CHUNK = 64 << 20
 _ALIGNMENT = 64  # bytes: one cache line, one AVX-512 register

@@ -1,0 +1,1 @@
+"""Memory: the heap of the C library, and huge pages."""
