@@ -3,8 +3,6 @@
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from torch.utils._pytree import tree_map
-
 
 def fields_of(value: Any) -> Any:
     """Returns the fields of a dataclass by their names, anything else as it is."""
@@ -15,4 +13,6 @@ def fields_of(value: Any) -> Any:
 
 def as_tree(output: Any) -> Any:
     """Returns an output with a dict in the place of each dataclass."""
+    from torch.utils._pytree import tree_map
+
     return tree_map(lambda leaf: as_tree(fields_of(leaf)) if is_dataclass(leaf) else leaf, output)

@@ -48,6 +48,12 @@ def test_benchmark_prints_the_recorded_lines() -> None:
     assert masked(done.stdout) == recorded("benchmark_cpu.log")
 
 
+@pytest.mark.parametrize("command", ["benchmark", "criterion"])
+def test_the_compiler_is_at_work_before_pytorch_is_loaded(command: str) -> None:
+    loaded = f"import sys, convnet_benchmarks.commands.{command}; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", loaded], cwd=ROOT).returncode == 0
+
+
 def test_a_first_run_goes_by_a_rule_and_later_ones_time_kernels_and_keep_the_times(tmp_path: Path) -> None:
     own_cache = {"XDG_CACHE_HOME": str(tmp_path)}
     run = ("benchmark.py", "-iter", "1", "-convMM", "true", *SMALL)
