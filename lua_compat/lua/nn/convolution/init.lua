@@ -1,6 +1,6 @@
 -- Convolutions of images (batch x) planes x height x width, of volumes (with time before height) and of sequences
 -- (batch x) frames x features.
-for _, part in ipairs{ 'products', 'temporal', 'depthwise', 'connection_tables', 'subsampling' } do
+for _, part in ipairs{ 'products', 'temporal', 'depthwise', 'local', 'connection_tables', 'subsampling' } do
    require('nn.convolution.luajit.' .. part)
 end
 local kernel = require('torch.core.kernels').of_layers

@@ -47,11 +47,17 @@ def test_the_weight_of_a_local_convolution_may_have_other_sizes(tmp_path: Path) 
         """
         require 'nn'
         torch.manualSeed(1)
-        local module, x = nn.SpatialConvolutionLocal(2, 3, 7, 7, 2, 3), torch.randn(2, 7, 7)
-        local wanted = module:forward(x):clone()
-        local gradient = module:backward(x, wanted):clone()
-        module.weight = module.weight:view(30, 3, 12)
-        assert(module:forward(x):equal(wanted))
-        assert(module:backward(x, wanted):equal(gradient))
+        for _, n in ipairs{ 7, 64 } do -- few multiplications, which LuaJIT computes, and many
+            local module, x = nn.SpatialConvolutionLocal(2, 3, n, n, 2, 3), torch.randn(2, n, n)
+            module:zeroGradParameters()
+            local wanted = module:forward(x):clone()
+            local gradient = module:backward(x, wanted):clone()
+            local of_weight = module.gradWeight:clone()
+            module.weight = module.weight:view(-1, 3, 12)
+            assert(module:forward(x):equal(wanted))
+            module:zeroGradParameters()
+            assert(module:backward(x, wanted):equal(gradient))
+            assert(module.gradWeight:equal(of_weight))
+        end
         """,
     )
