@@ -84,8 +84,7 @@ local function add_pytorchs(routine, letter, ctype)
       return routine[name]
    end })
 end
-local function find()
-   if routines then return end
+local function find_all()
    local found = {}
    of_factor, of_float_result = python.blas_alignments()
    for name, row in pairs{ Double = { 'd', 'double' }, Float = { 's', 'float' } } do
@@ -99,7 +98,11 @@ local function find()
       routine.transpose_and_multiply = multiplying(routine, 't', 'n')
       if routine.gemm_alone and routine.gemv_alone or routine.gemm and routine.gemv then found[name] = routine end
    end
-   routines = found
+   return found
+end
+-- (A function of its own: LuaJIT compiles no return from one in which closures are made.)
+local function find()
+   if not routines then routines = find_all() end
 end
 templates.on_first_use(function()
    find()
