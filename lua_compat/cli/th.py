@@ -40,8 +40,8 @@ Runs a Lua script written for Torch7, on PyTorch; without a script, an interacti
   --gpu G            use GPU G whatever device SCRIPT names
   --trust-functions  torch.load creates functions, which are code, from every file; without this, only from
                        files in the folder of SCRIPT or the working folder, or written by SCRIPT
-  --same-order       pairs visits string keys in the same order in every run (Linux), and random numbers
-                       begin with the same seed
+  --same-order       make runs alike (Linux): pairs visits string keys in the same order, random numbers start
+                       from the same seed, and large convolutions keep to one kernel
   --ways             say on stderr, at the end, which way each operation was computed (LuaJIT, BLAS, PyTorch),
                        how often, and why not a faster one; not for SCRIPT's threads
   --way W            compute by pytorch alone, or by luajit (and BLAS) alone: an error where they refuse
@@ -299,7 +299,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         own_process and command.kernel is None
     ):  # a program of its own ends when the reader of its stdout goes away (| head)
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    crew = Crew(owns_process=own_process)
+    crew = Crew(owns_process=own_process, alike=command.same_order)
     code = _run(command, crew)
     if lost_output() and code == 0:
         print("th: cannot write to standard output", file=sys.stderr)

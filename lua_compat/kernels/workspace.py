@@ -17,10 +17,12 @@ class Workspace:
 
     ``memory`` has one block of scratch, as large as the largest request so far: kernels ask for pieces of a
     few MB, whatever the batch. ``copies`` has another, for what a kernel holds while it runs one of the
-    engine's, which has scratch of its own.
+    engine's, which has scratch of its own. ``timing``: candidates may be timed; otherwise the first is kept,
+    and results do not depend on times.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, timing: bool = True) -> None:
+        self._timing = timing
         self.memory = Memory()
         self.copies = Memory()
         self._tuners: dict[int, Tuner] = {}  # by thread count
@@ -34,6 +36,8 @@ class Workspace:
         The engine's tuning file (docs/engine.md) may know it from an earlier process. If not, it is the first
         one until ``work`` has been asked for some times: then all are timed, once.
         """
+        if not self._timing:
+            return next(iter(candidates))
         threads = torch.get_num_threads()
         key = work, threads
         if key in self._picks:

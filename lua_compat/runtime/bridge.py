@@ -43,15 +43,15 @@ class Handles:
     """The tensors of one Lua state, by handle. Handle 0 is None.
 
     ``slabs``: memory that Lua allocates for tensors. ``cuda``: the device of CUDA tensors ('cuda', or 'cpu'
-    to run CUDA scripts there); None: there are no such types.
+    to run CUDA scripts there); None: there are no such types. ``timing``: see ``Workspace``.
     """
 
-    def __init__(self, slabs: Slabs, cuda: str | None = None) -> None:
+    def __init__(self, slabs: Slabs, cuda: str | None = None, timing: bool = True) -> None:
         self.cuda = cuda
         self.tensors: list[Tensor | None] = [None]
         self._free: list[int] = []
         self._slabs = slabs
-        self.workspace = Workspace()
+        self.workspace = Workspace(timing)
         self._error: BaseException | None = None
 
     def __len__(self) -> int:

@@ -19,11 +19,13 @@ Entry = tuple[int, int, bytes]
 class CompiledFiles:
     """Bytecode by path, shared by the threads of a script, and kept in the user's cache for the next process.
 
-    ``library``: the file of LuaJIT; what another one has compiled is not used.
+    ``library``: the file of LuaJIT; what another one has compiled is not used. ``alike``: the cache is not
+    read or written, so that no process differs from the one before it.
     """
 
-    def __init__(self, library: str) -> None:
+    def __init__(self, library: str, alike: bool = False) -> None:
         self._library = library
+        self._alike = alike
         self._known: dict[str, Entry] | None = None  # None: nothing was asked yet
         self._added = False
 
@@ -43,7 +45,7 @@ class CompiledFiles:
 
     def write(self) -> None:
         """Keeps what was added for the next process, if that can be."""
-        if not self._added:
+        if not self._added or self._alike:
             return
         self._added = False
         files = {**self._read(), **(self._known or {})}
@@ -54,6 +56,8 @@ class CompiledFiles:
             replace_whole(self._place(), checksum + content)
 
     def _read(self) -> dict[str, Entry]:
+        if self._alike:
+            return {}
         kept = read_own(self._place(), _MOST_BYTES) or b""
         checksum, content = kept[:_CHECKSUM_BYTES], kept[_CHECKSUM_BYTES:]
         if not content or zlib.crc32(content) != int.from_bytes(checksum, "little"):

@@ -28,11 +28,14 @@ class PyTorch:
 
     ``cpu_as_cuda``: CUDA's types exist, on the CPU; otherwise ``with_cuda`` says whether they exist if
     PyTorch has CUDA. ``in_thread``: the number of threads applies only to the calling thread.
-    ``own_process``: the process is the script's.
+    ``own_process``: the process is the script's. ``timing``: kernels may be timed, and the fastest taken.
     """
 
-    def __init__(self, *, cpu_as_cuda: bool, with_cuda: bool, in_thread: bool, own_process: bool) -> None:
+    def __init__(
+        self, *, cpu_as_cuda: bool, with_cuda: bool, in_thread: bool, own_process: bool, timing: bool = True
+    ) -> None:
         self.slabs = Slabs()
+        self._timing = timing
         self._own_process = own_process
         self._threads_wanted: int | None = None
         self._cpu_as_cuda, self._with_cuda, self._in_thread = cpu_as_cuda, with_cuda, in_thread
@@ -49,7 +52,7 @@ class PyTorch:
         self.slabs.keep_no_spares()
         if self._own_process:
             keep_freed_memory(MOST_SPARE)
-        return Handles(self.slabs, self.place)
+        return Handles(self.slabs, self.place, self._timing)
 
     @contextmanager
     def loading(self) -> Iterator[None]:

@@ -42,9 +42,10 @@ class Runtime:
     ``cpu_as_cuda``: CUDA's packages and types exist, on the CPU, and with ``notes`` stderr says so; otherwise
     they exist if PyTorch has CUDA. ``gpus``: the machine's GPU for a device that the script names, as in
     ``runtime/cuda.py``. ``same_order``: string keys have the same order, and random numbers the same start,
-    as in every other such state (runtime/hash_seed.py). ``sandboxed``: only those of Python's functions can
-    be called that are named as harmless. ``lock_down`` removes the rest for scripts. ``crew``: what the
-    threads of a script share; whoever passes one calls its ``leave`` when the script has ended.
+    as in every other such state (runtime/hash_seed.py), and kernels are not chosen by their times.
+    ``sandboxed``: only those of Python's functions can be called that are named as harmless. ``lock_down``
+    removes the rest for scripts. ``crew``: what the threads of a script share; whoever passes one calls its
+    ``leave`` when the script has ended.
     ``in_thread``: this is the state of one of those threads. ``trusted``: the files whose functions the
     script may load, by default those of ``program``. ``way``: the only way allowed for operations that have
     several: ``pytorch``, or ``luajit``, which raises an error where LuaJIT and BLAS refuse. ``any`` allows
@@ -95,6 +96,7 @@ class Runtime:
             with_cuda=not sandboxed,
             in_thread=in_thread,
             own_process=crew.owns_process,
+            timing=not same_order,
         )
         functions = Functions(
             self._pytorch,

@@ -56,10 +56,10 @@ class Crew:
 
     ``owns_process``: the process is the script's, and may be ended without waiting for its threads. Otherwise
     whoever runs the script waits until the last of them has noticed the end: a thread cannot be ended from
-    outside. ``artist`` draws the figures of all.
+    outside. ``alike``: see ``CompiledFiles``. ``artist`` draws the figures of all.
     """
 
-    def __init__(self, *, owns_process: bool = False) -> None:
+    def __init__(self, *, owns_process: bool = False, alike: bool = False) -> None:
         self.owns_process = owns_process
         self._ending = Ending()
         self._numbers = count(FIRST_NUMBER)
@@ -69,7 +69,7 @@ class Crew:
         self._lent: dict[int, Tensor] = {}
         self._threads: dict[int, threading.Thread] = {}
         self.artist = Artist()
-        self.compiled = CompiledFiles(luajit21.__file__)
+        self.compiled = CompiledFiles(luajit21.__file__, alike)
 
     # Ends
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from lua_compat.kernels.workspace import Workspace
+from lua_compat.runtime.state import Runtime
 
 
 @pytest.fixture
@@ -43,3 +44,16 @@ def test_a_net_that_goes_on_is_timed_once_and_later_processes_know() -> None:
     candidates.timed.clear()
     assert {workspace.fastest("layer", candidates), Workspace().fastest("layer", candidates)} == {found}
     assert not candidates.timed
+
+
+@pytest.mark.usefixtures("cache")
+def test_without_timing_it_stays_with_the_first() -> None:
+    candidates, workspace = Candidates(), Workspace(timing=False)
+    assert {workspace.fastest("layer", candidates) for _ in range(30)} == {"plain"}
+    assert not candidates.timed
+
+
+@pytest.mark.usefixtures("cache")
+def test_a_state_of_the_same_order_does_not_time() -> None:
+    candidates, workspace = Candidates(), Runtime(same_order=True).handles.workspace
+    assert {workspace.fastest("layer", candidates) for _ in range(30)} == {"plain"}
