@@ -231,6 +231,7 @@ function SpatialClassNLL:__init(weights, sizeAverage)
    self.ignoreIndex = nil
 end
 SpatialClassNLL.__len = ClassNLL.__len
+local function sizes_of(t) return table.concat(t:size():totable(), 'x') end
 local function in_its_type_pixels(self, input, target)
    target = class_target(self, input, target)
    if target:dim() ~= 3 then
@@ -244,7 +245,6 @@ local function in_its_type_pixels(self, input, target)
    assert(not self.weights or self.weights:nElement() == input:size(2),
       'weight tensor should be defined either for all or no classes')
    if target:size(1) ~= input:size(1) or target:size(2) ~= input:size(3) or target:size(3) ~= input:size(4) then
-      local function sizes_of(t) return table.concat(t:size():totable(), 'x') end
       error(('size mismatch (got input: %s, target: %s)'):format(sizes_of(input), sizes_of(target)), 0)
    end
    return target

@@ -95,6 +95,15 @@ local function each_slice(r, d, index, write)
    end
 end
 
+-- Writes the slices of s to these, or a number. (Functions of their own: LuaJIT compiles no return from one in which
+-- closures are made.)
+local function write_slices(r, d, index, s, write)
+   each_slice(r, d, index, function(q, place) write(q, slice(s, d, place)) end)
+end
+local function fill_slices(r, d, index, number)
+   each_slice(r, d, index, function(q) pointwise.fill(q, number) end)
+end
+
 local select_here = way('index_select', along.select)
 local function select_indices(r, s, d, index)
    if not select_here(r, s, d, index) then python.index_select(handle(r), handle(s), d, handle(index)) end
@@ -179,7 +188,7 @@ local function install(T)
          if r.nd == 1 and s.nd ~= 1 then errors.argument(1, 'tensor must have one dimension', 'THTensor.c:867') end
          if r.nd > 1 and s.nd == 1 then errors.argument(1, 'cannot select on a vector', 'THTensor.c:456') end
          if overlapping.kind(r) or not fits(s, r, d) then
-            each_slice(r, d, i, function(q, place) write(q, slice(s, d, place)) end)
+            write_slices(r, d, i, s, write)
          elseif not in_lua(r, d, i, s) then
             python[kernel](handle(r), d, handle(i), handle(s))
          end
@@ -202,7 +211,7 @@ local function install(T)
       check_index(i, r, d, 'THTensorMath.c:389')
       check_places(i, r, d)
       if overlapping.kind(r) then
-         each_slice(r, d, i, function(q) pointwise.fill(q, number) end)
+         fill_slices(r, d, i, number)
       elseif not fill_places(r, d, i, number) then
          python.index_fill(handle(r), d, handle(i), number)
       end
