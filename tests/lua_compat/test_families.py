@@ -147,18 +147,6 @@ def test_what_luajit_computes_lies_in_the_family_of_its_kernel() -> None:
     assert len(checked) > 60
 
 
-def test_what_luajit_computes_takes_few_parameters() -> None:
-    wrong = []
-    for file in (LUA_FOLDER / "nn").glob("*/luajit/*.lua"):
-        for name, parameters in re.findall(r"\bfunction\s*([\w.]*)\s*\(([^()]*)\)", file.read_text("utf-8")):
-            named = [word for word in parameters.split(",") if word.strip() not in ("", "...")]
-            if len(named) > 8 and not name.startswith(
-                "luajit."
-            ):  # of kernels, which Python's signatures give
-                wrong.append(f"{file.name}: {name}({parameters})")
-    assert wrong == []
-
-
 def test_what_luajit_computes_does_not_end_in_the_call_of_a_builtin() -> None:
     builtin = (
         r"(ffi\.\w+|math\.\w+|bit\.\w+|cast|floor|ceil|max|min|abs|sqrt|exp|log|tonumber|band|bor|tobit)"

@@ -53,16 +53,15 @@ function functional.Convolution2D_updateOutput(_, input, weight, output, strideH
    output:copy(result)
 end
 
-function functional.Convolution2D_updateGradInput(_, input, weight, _, gradOutput, gradInput, strideH, strideW, padH,
-   padW)
-   local layer = convolution(input, weight, strideH, strideW, padH, padW)
+-- After the tensors come the strides and paddings: height, width.
+function functional.Convolution2D_updateGradInput(_, input, weight, _, gradOutput, gradInput, ...)
+   local layer = convolution(input, weight, ...)
    with_batch(gradInput):copy(layer:updateGradInput(with_batch(input), with_batch(gradOutput)))
 end
 
-function functional.Convolution2D_accGradParameters(_, input, gradWeight, gradOutput, strideH, strideW, padH, padW,
-   scale,
-                                                    alpha)
-   local layer = convolution(input, gradWeight, strideH, strideW, padH, padW)
+function functional.Convolution2D_accGradParameters(_, input, gradWeight, gradOutput, ...)
+   local layer = convolution(input, gradWeight, ...)
+   local scale, alpha = select(5, ...)
    layer.gradWeight = gradWeight:mul(alpha or 1)
    layer:accGradParameters(with_batch(input), with_batch(gradOutput), scale or 1)
 end
@@ -76,7 +75,9 @@ local POOLING = {
    CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING = { 'SpatialAveragePooling', false }
 }
 
-local function pooling(mode, input, kH, kW, dH, dW, padH, padW, ceil_mode)
+-- The arguments after the input are sizes, strides and paddings of windows: height, width; then ceil_mode.
+local function pooling(mode, input, ...)
+   local kH, kW, dH, dW, padH, padW, ceil_mode = ...
    local kind = POOLING[mode] or error(("no pooling mode '%s'"):format(tostring(mode)), 3)
    return module(kind[1], {
       kH = kH, kW = kW, dH = dH, dW = dW, padH = padH or 0, padW = padW or 0, ceil_mode = ceil_mode or false,

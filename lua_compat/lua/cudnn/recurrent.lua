@@ -12,7 +12,8 @@ local RNN, parent = torch.class('cudnn.RNN', 'nn.Module')
 -- The number of matrices of a layer in one direction: gates times two (for the input and the state).
 RNN.linearLayers = { CUDNN_LSTM = 8, CUDNN_GRU = 6, CUDNN_RNN_RELU = 2, CUDNN_RNN_TANH = 2 }
 
-local function init(self, mode, directions, inputSize, hiddenSize, numLayers, batchFirst, dropout, rememberStates)
+local function init(self, mode, directions, ...)
+   local inputSize, hiddenSize, numLayers, batchFirst, dropout, rememberStates = ...
    parent.__init(self)
    self.datatype = 'CUDNN_DATA_FLOAT'
    self.inputSize, self.hiddenSize, self.numLayers = inputSize, hiddenSize, numLayers

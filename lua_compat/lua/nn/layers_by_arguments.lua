@@ -5,6 +5,19 @@ local kernel = require('torch.core.kernels').of_layers
 
 local functions = {}
 
+-- A function that passes its arguments to f as a record, by their names in order; those called _ are left out.
+local function by_name(names, f)
+   local list = {}
+   for name in names:gmatch('%S+') do list[#list + 1] = name end
+   return function(...)
+      local record = {}
+      for k, name in ipairs(list) do
+         if name ~= '_' then record[name] = (select(k, ...)) end
+      end
+      return f(record)
+   end
+end
+
 -- Torch7 has these only on GPUs.
 for _, name in ipairs{ 'GRUFused', 'LSTMFused' } do
    for _, what in ipairs{ '_updateOutput', '_updateGradInput' } do
@@ -43,21 +56,22 @@ functions.SparseLinear_updateParameters, functions.SparseLinear_legacyUpdatePara
 
 -- Indexed linear layers
 
-function functions.IndexLinear_updateOutput(keys, offset, values, sizes, _, output, weight, bias, normalized, train)
-   kernel.index_linear(output, normalized, keys, values, sizes, weight, bias, offset, train)
-end
-function functions.IndexLinear_accGradParameters(_, _, values, sizes, _, gradOutput, gradWeight, gradBias, weight, _, _,
-   _,
-   scale)
-   kernel.index_linear_grad_parameters(gradWeight, gradBias, values, sizes, gradOutput, weight, scale)
-end
-function functions.IndexLinear_accUpdateGradParameters(keys, offset, values, sizes, _, gradOutput, weight, bias, decay,
-   rate)
-   kernel.index_linear_update(keys, values, sizes, gradOutput, weight, bias, offset, decay, rate)
-end
-function functions.IndexLinear_updateParameters(gradWeight, gradBias, weight, bias, keys, _, offset, decay, rate)
-   kernel.index_linear_update_parameters(gradWeight, gradBias, weight, bias, keys, offset, decay, rate)
-end
+functions.IndexLinear_updateOutput = by_name('keys offset values sizes _ output weight bias normalized train',
+   function(a)
+   kernel.index_linear(a.output, a.normalized, a.keys, a.values, a.sizes, a.weight, a.bias, a.offset, a.train)
+end)
+functions.IndexLinear_accGradParameters =
+   by_name('_ _ values sizes _ gradOutput gradWeight gradBias weight _ _ _ scale',
+   function(a)
+      kernel.index_linear_grad_parameters(a.gradWeight, a.gradBias, a.values, a.sizes, a.gradOutput, a.weight, a.scale)
+   end)
+functions.IndexLinear_accUpdateGradParameters = by_name('keys offset values sizes _ gradOutput weight bias decay rate',
+   function(a)
+      kernel.index_linear_update(a.keys, a.values, a.sizes, a.gradOutput, a.weight, a.bias, a.offset, a.decay, a.rate)
+   end)
+functions.IndexLinear_updateParameters = by_name('gradWeight gradBias weight bias keys _ offset decay rate', function(a)
+   kernel.index_linear_update_parameters(a.gradWeight, a.gradBias, a.weight, a.bias, a.keys, a.offset, a.decay, a.rate)
+end)
 
 -- Convolutions. buffers: the number of unused tensors before the numbers; numbers(...): the kind, strides, paddings,
 -- the additional output size, and dilations, each as (time,) width, height
@@ -76,13 +90,14 @@ local function define_convolution(name, buffers, numbers)
    end
 end
 define_convolution('SpatialFullDilatedConvolution', { 2, 1, 2 },
-   function(_, _, dW, dH, padW, padH, dilationW, dilationH, adjW, adjH)
-      return 'transposed', dW, dH, padW, padH, adjW, adjH, dilationW, dilationH
-   end)
+   by_name('_ _ dW dH padW padH dilationW dilationH adjW adjH', function(g)
+      return 'transposed', g.dW, g.dH, g.padW, g.padH, g.adjW, g.adjH, g.dilationW, g.dilationH
+   end))
 define_convolution('VolumetricFullDilatedConvolution', { 2, 2, 2 },
-   function(dT, dW, dH, padT, padW, padH, dilationT, dilationW, dilationH, adjT, adjW, adjH)
-      return 'transposed', dT, dW, dH, padT, padW, padH, adjT, adjW, adjH, dilationT, dilationW, dilationH
-   end)
+   by_name('dT dW dH padT padW padH dilationT dilationW dilationH adjT adjW adjH', function(g)
+      return 'transposed', g.dT, g.dW, g.dH, g.padT, g.padW, g.padH, g.adjT, g.adjW, g.adjH, g.dilationT, g.dilationW,
+         g.dilationH
+   end))
 -- Torch7 rejects a padding of zero, and ignores any other.
 define_convolution('VolumetricConvolution', { 2, 1, 2 },
    function(dT, dW, dH, padT, padW, padH)
@@ -95,8 +110,11 @@ define_convolution('VolumetricConvolution', { 2, 1, 2 },
 -- Pooling and upsampling of volumes
 
 local function flag(value) return value and value ~= 0 and 1 or 0 end
-local function averages(kT, kW, kH, dT, dW, dH, padT, padW, padH, ceil, with_padding)
-   return kT, kW, kH, dT, dW, dH, padT, padW, padH, flag(ceil), flag(with_padding)
+-- Kernel, strides and paddings; whether sizes are rounded up, and whether the padding counts
+local function averages(...)
+   local numbers = { ... }
+   numbers[10], numbers[11] = flag(numbers[10]), flag(numbers[11])
+   return unpack(numbers, 1, 11)
 end
 function functions.VolumetricAveragePooling_updateOutput(input, output, ...)
    kernel.volumetric_average_pooling(output, input, averages(...))
@@ -150,37 +168,35 @@ local function range(length, size, step, before)
    return first, math.min(length - 1, math.floor((size - 1 - before) / step)) - first + 1
 end
 
-local function each_tap(columns, image, visit, kW, kH, dW, dH, padW, padH, planes, width, height, columnsW, columnsH)
-   columns = columns:view(planes, kH, kW, columnsH, columnsW)
-   image = image:view(planes, height, width)
-   for y = 0, kH - 1 do
-      for x = 0, kW - 1 do
-         local top, rows = range(columnsH, height, dH, y - padH)
-         local left, cells = range(columnsW, width, dW, x - padW)
-         local tap = columns:select(2, y + 1):select(2, x + 1)
-         local pixels
-         if rows > 0 and cells > 0 then
-            pixels = image.new():set(image:storage(), image:storageOffset() + (top * dH + y - padH) * width + left * dW
-               + x - padW,
-               torch.LongStorage{ planes, rows, cells }, torch.LongStorage{ height * width, dH * width, dW })
-            visit(tap, tap:narrow(2, top + 1, rows):narrow(3, left + 1, cells), pixels)
-         else
-            visit(tap)
+local function for_each_tap(visit)
+   return by_name('columns image kW kH dW dH padW padH planes width height columnsW columnsH', function(g)
+      local columns = g.columns:view(g.planes, g.kH, g.kW, g.columnsH, g.columnsW)
+      local image = g.image:view(g.planes, g.height, g.width)
+      for y = 0, g.kH - 1 do
+         for x = 0, g.kW - 1 do
+            local top, rows = range(g.columnsH, g.height, g.dH, y - g.padH)
+            local left, cells = range(g.columnsW, g.width, g.dW, x - g.padW)
+            local tap = columns:select(2, y + 1):select(2, x + 1)
+            if rows > 0 and cells > 0 then
+               local first = (top * g.dH + y - g.padH) * g.width + left * g.dW + x - g.padW
+               local pixels = image.new():set(image:storage(), image:storageOffset() + first,
+                  torch.LongStorage{ g.planes, rows, cells },
+                  torch.LongStorage{ g.height * g.width, g.dH * g.width, g.dW })
+               visit(tap, tap:narrow(2, top + 1, rows):narrow(3, left + 1, cells), pixels)
+            else
+               visit(tap)
+            end
          end
       end
-   end
+   end)
 end
 
-function functions.unfolded_copy(columns, image, ...)
-   each_tap(columns, image, function(tap, met, pixels)
-      tap:zero()
-      if met then met:copy(pixels) end
-   end, ...)
-end
-function functions.unfolded_acc(columns, image, ...)
-   each_tap(columns, image, function(_, met, pixels)
-      if met then pixels:add(met) end
-   end, ...)
-end
+functions.unfolded_copy = for_each_tap(function(tap, met, pixels)
+   tap:zero()
+   if met then met:copy(pixels) end
+end)
+functions.unfolded_acc = for_each_tap(function(_, met, pixels)
+   if met then pixels:add(met) end
+end)
 
 return functions

@@ -185,7 +185,10 @@ local Pyramid = torch.class('nn.SpatialPyramid', 'nn.Module')
 
 -- Two nets with the same processors: one for whole images, and one for windows that yield w x h results around a point.
 -- prescaled_input: the input is a table with the image at each scale.
-function Pyramid:__init(ratios, processors, kW, kH, dW, dH, xDimIn, yDimIn, xDimOut, yDimOut, prescaled_input)
+-- After the processors: sizes and strides of windows, then dimensions of input and output: width, height; then whether
+-- the input is a table of all scales.
+function Pyramid:__init(ratios, processors, ...)
+   local kW, kH, dW, dH, xDimIn, yDimIn, xDimOut, yDimOut, prescaled_input = ...
    Module.__init(self)
    assert(#ratios == #processors)
    self.prescaled_input = prescaled_input or false

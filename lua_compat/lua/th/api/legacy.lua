@@ -48,7 +48,11 @@ local function storage_at(T, handle, address, elements)
    return new
 end
 
-local function placed(number, code, handle, address, elements, offset, nd, values, place)
+-- The tensor that values describe from `place` on: its number, its type, where its elements lie, sizes and strides.
+-- Returns it and its dimensions.
+local function placed(values, place)
+   local number, code, handle, address, elements, offset, nd = unpack(values, place, place + 6)
+   place = place + 6
    local T = types[code]
    local ud = tensors[number]
    if not ud or records[ud].T ~= T then
@@ -62,7 +66,7 @@ local function placed(number, code, handle, address, elements, offset, nd, value
    else
       memory.set_storage(records[ud], nil, 0, 0, {}, {})
    end
-   return ud
+   return ud, nd
 end
 
 local function decoded(text, ...)
@@ -81,9 +85,8 @@ local function decoded(text, ...)
       elseif letter == 't' then return tensors[take(1)]
       elseif letter == 'm' then return modules[take(1)]
       elseif letter == 'T' then
-         local number, code, handle, address, elements, offset, nd = take(7)
-         local ud = placed(number, code, handle, address, elements, offset, nd, values, place - 1)
-         take(2 * nd)
+         local ud, nd = placed(values, place)
+         take(7 + 2 * nd)
          return ud
       elseif letter == 'z' then
          local count = take(1)
