@@ -49,8 +49,8 @@ class Runtime:
     ``in_thread``: this is the state of one of those threads. ``trusted``: the files whose functions the
     script may load, by default those of ``program``. ``way``: the only way allowed for operations that have
     several: ``pytorch``, or ``luajit``, which raises an error where LuaJIT and BLAS refuse. ``any`` allows
-    all of them. With each of the three, ``report_of_ways`` says which way was taken and why. Threads of the
-    script are not watched.
+    all of them. With each of the three, ``report_of_ways`` says which way was taken and why, also in threads
+    that have ended.
     """
 
     def __init__(
@@ -90,7 +90,9 @@ class Runtime:
             crew=crew,
             in_thread=True,
             trusted=trusted,
+            way=way,
         )
+        self._crew, self._is_watched = crew, way is not None
         self._pytorch = PyTorch(
             cpu_as_cuda=cpu_as_cuda,
             with_cuda=not sandboxed,
@@ -172,7 +174,12 @@ class Runtime:
     def report_of_ways(self) -> str:
         """Returns a line for each operation and way of a state with a ``way``: calls, and why not a faster
         one."""
-        return self._run("report_of_ways").encode("latin-1").decode("utf-8", "replace")
+        report: str = self._run("report_of_ways", self._crew.ways_of_ended_threads())
+        return report.encode("latin-1").decode("utf-8", "replace")
+
+    def ways_taken(self) -> str:
+        """Returns what the report of another state adds to its own; nothing in a state without a ``way``."""
+        return self._run("ways_taken") if self._is_watched else ""
 
     def collect(self) -> int:
         """Runs a full collection; returns how many handles are then alive."""

@@ -47,6 +47,8 @@ class LuaState(Protocol):
 
     def finish(self) -> int: ...
 
+    def ways_taken(self) -> str: ...
+
 
 NewState = Callable[[], LuaState]
 
@@ -68,6 +70,7 @@ class Crew:
         self._users: dict[int, int] = {}  # by point, which is dropped with its last user
         self._lent: dict[int, Tensor] = {}
         self._threads: dict[int, threading.Thread] = {}
+        self._ways: list[str] = []
         self.artist = Artist()
         self.compiled = CompiledFiles(luajit21.__file__, alike)
 
@@ -209,10 +212,13 @@ class Crew:
         try:
             self._ending.check()
             state = new_state()
-            if cores is not None:
-                state.run_string(f"torch.setnumthreads({int(cores)})", "=thread")
-            if state.run_string(code, "=thread") == 0 and not state.exited:
-                state.finish()
+            try:
+                if cores is not None:
+                    state.run_string(f"torch.setnumthreads({int(cores)})", "=thread")
+                if state.run_string(code, "=thread") == 0 and not state.exited:
+                    state.finish()
+            finally:
+                self._ways.append(state.ways_taken())
         except LuaError as error:
             print(f"FATAL THREAD PANIC: {error}", file=sys.stderr)
         except Stopped:
@@ -221,6 +227,11 @@ class Crew:
             BaseException
         ) as error:  # no state could be made: who waits for the thread must not wait for ever
             self._ending.end(RuntimeError(f"threads: a thread ended: {type(error).__name__}: {error}"))
+
+    def ways_of_ended_threads(self) -> str:
+        """Returns what threads have said of their ways since the last call (lua/torch/core/ways.lua)."""
+        ended, self._ways = self._ways, []
+        return "".join(ended)
 
     def _join(self, number: float) -> None:
         with self._lock:

@@ -285,7 +285,12 @@ end
 
 actions.flush = flush
 
-function actions.report_of_ways() return require('torch.core.ways').report() end
+function actions.ways_taken() return require('torch.core.ways').lines() end
+function actions.report_of_ways(of_threads)
+   local ways = require 'torch.core.ways'
+   ways.add(of_threads)
+   return ways.report()
+end
 
 function actions.collect()
    collectgarbage()

@@ -35,7 +35,7 @@ def made_for(test_file: str) -> tuple[Test, Test]:
         computed = _computed_by_lua(file.parent.name)
         assert {name for name in computed if taken.get((name, "luajit"), (0, 0))[0] == 0} == set()
         assert {name for name in computed if taken.get((name, "pytorch"), (0, 0))[0] == 0} == set()
-        assert {name for (name, _), (_, reasonless) in taken.items() if reasonless > 0} & computed == set()
+        assert {name for (name, _), (_, reasonless) in taken.items() if reasonless > 0} == set()
 
     @pytest.mark.slow
     @pytest.mark.parametrize("place", PLACES)

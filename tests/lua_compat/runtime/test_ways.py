@@ -36,6 +36,31 @@ def test_a_way_that_is_asked_for_computes(way: str, wanted: str) -> None:
     assert [row for row in rows if row[0] == "spatial_max_pooling"] == [["spatial_max_pooling", wanted, "3"]]
 
 
+def test_what_threads_compute_is_reported(tmp_path: Path) -> None:
+    script = tmp_path / "script.lua"
+    script.write_text(
+        """
+        local pool = require('threads').Threads(2)
+        for i = 1, 5 do
+           pool:addjob(function()
+              require 'nn'
+              local layer = nn.SpatialMaxPooling(2, 2)
+              layer:forward(torch.ones(2, 6, 6))
+              layer:forward(torch.DoubleTensor(2, 300, 300))
+           end)
+        end
+        pool:synchronize()
+        require 'nn'
+        nn.SpatialMaxPooling(2, 2):forward(torch.ones(2, 6, 6))
+        """
+    )
+    result = run_th("--ways", script)
+    rows = [line.split(None, 3) for line in result.stderr.splitlines()]
+    assert result.returncode == 0
+    assert ["spatial_max_pooling", "luajit", "6"] in rows
+    assert ["spatial_max_pooling", "pytorch", "5", "more than 131072 elements (5)"] in rows
+
+
 def test_luajit_asked_for_is_an_error_where_it_refuses() -> None:
     with pytest.raises(LuaError, match="spatial_max_pooling: PyTorch is left: "):
         Runtime(way="luajit").run_string(SCRIPT)
@@ -67,5 +92,11 @@ def test_operations_of_torch_name_their_ways() -> None:
 
 
 def test_a_refusal_of_torch_says_why() -> None:
-    with pytest.raises(LuaError, match="cdiv: PyTorch is left: whole numbers"):
+    with pytest.raises(LuaError, match="cdiv: PyTorch is left: many whole numbers"):
         Runtime(way="luajit").run_string("torch.IntTensor{ 4, 6 }:cdiv(torch.IntTensor{ 2, 3 })")
+
+
+def test_every_refusal_of_torch_says_why(capfd: pytest.CaptureFixture[str]) -> None:
+    script = Path(__file__).with_name("refusals.lua")
+    assert Runtime(str(script), way="any").run_file(str(script)) == 0
+    assert int(capfd.readouterr().out) > 500

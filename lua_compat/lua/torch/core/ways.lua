@@ -95,6 +95,31 @@ function ways.forget()
    end
 end
 
+-- The counts of a thread, as text: a line for each way, and one for each reason. ways.add adds them to another state's.
+function ways.lines()
+   local lines = {}
+   for name, operation in pairs(operations) do
+      for _, way in ipairs(operation) do
+         lines[#lines + 1] = ('%s\t%s\t%d\t\n'):format(name, way, operation[way].calls)
+         for why, times in pairs(operation[way].refusals) do
+            lines[#lines + 1] = ('%s\t%s\t%d\t%s\n'):format(name, way, times, why)
+         end
+      end
+   end
+   return concat(lines)
+end
+
+function ways.add(lines)
+   for name, way, times, why in lines:gmatch('([^\t]*)\t([^\t]*)\t(%d+)\t([^\n]*)\n') do
+      local found = operation_of(name, way)[way]
+      if why == '' then
+         found.calls = found.calls + times
+      else
+         found.refused, found.refusals[why] = found.refused + times, (found.refusals[why] or 0) + times
+      end
+   end
+end
+
 -- The counts: a list of { name, way, calls, reasons }, most calls first. reasons: why the ways before it refused, as {
 -- [reason] = count }. PyTorch computes what the last of the others refuses.
 function ways.counted()

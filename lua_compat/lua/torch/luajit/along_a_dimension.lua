@@ -275,7 +275,10 @@ for name, relation in pairs{ max = '<=', min = '>=' } do
          go_on = 'if not (x $relation result) and result == result then result, place = x, k end',
          write = 'p[to], positions[to] = result, place + 1' },
    }
-   along[name] = function(r, l, t, d) return is_contiguous(r) and is_contiguous(l) and run(r, l, t, d) end
+   along[name] = function(r, l, t, d)
+      if not (is_contiguous(r) and is_contiguous(l)) then return no 'a result that is not contiguous' end
+      return run(r, l, t, d)
+   end
 end
 
 -- Whether two tensors of the same sizes have the same layout in memory.
@@ -301,9 +304,10 @@ for name, row in pairs{ cumsum = { start = '$zero', next = '$1 + $2' },
       local are_few = n <= MOST or library.saves_pytorch(n)
       if not are_few and n > MOST_IN_ROWS then return no 'many elements' end
       if (T.whole or reads_plainly(t)) and same_steps(r, t) and by_rows(T)(r, t, d) then return true end
-      if T.real then return are_few and run(r, nil, t, d) end
+      if T.real then return (are_few or no 'many elements') and run(r, nil, t, d) end
       local in_order = is_contiguous(r) and few.contiguous(t, 1, n)
-      return in_order and same_steps(r, in_order) and by_rows(T)(r, in_order, d)
+      return (in_order and same_steps(r, in_order) or no 'elements that are not contiguous')
+         and by_rows(T)(r, in_order, d)
    end
 end
 
@@ -314,7 +318,7 @@ local MOST_IN_ONE_PIECE = 16 -- times few.LIMIT
 local function few_indices(t, index)
    local n, times = count(index), index.nd <= 2 and is_contiguous(index) and MOST_IN_ONE_PIECE or 1
    return index.T.host == types.Long and (t.T.real or t.T.whole) and few.LIMIT > 0
-      and (n <= times * few.LIMIT or few.fits_for_now(n))
+      and (n <= times * few.LIMIT or few.fits_for_now(n)) or no 'many indices, or other types'
 end
 
 -- Whether n indices, read as pairs of 32-bit halves, are all in 1..last.

@@ -136,7 +136,8 @@ end
 
 -- Copies t to r. Returns whether it could.
 local function begin_with(r, t)
-   return not may_overlap(r, t) and few.copy(r, t, count(r))
+   if may_overlap(r, t) then return no 'a result that shares memory with what is read' end
+   return few.copy(r, t, count(r))
 end
 
 -- The routine for the product of a vector and a matrix of this many elements: NumPy's accepts any address.
@@ -234,7 +235,7 @@ function blas.sum(t, of_squares)
       return no 'floats or whole numbers, or elements that are not contiguous'
    end
    local routine = blas.of_rows(T)
-   if not routine then return nil end
+   if not routine then return no 'no BLAS for the type' end
    local p, left, sum, factors = t.S.p + t.off, count(t), 0, blas.ones(T)
    while left > 0 do
       local length = left < PART and left or PART

@@ -594,7 +594,8 @@ function few.copy(r, t, n)
    if is_contiguous(r) and is_contiguous(t) and truncation.convert(R, T, first_element(r), first_element(t), n) then
       return true
    end
-   return R.whole and T.real and set_loops(r, t, t, nil, n, nil, true)
+   if R.whole and T.real then return set_loops(r, t, t, nil, n, nil, true) end
+   return no 'numbers of another type that are out of range, or not contiguous'
 end
 
 -- Sets all elements of r to zero; false as above.

@@ -31,7 +31,7 @@ local function are_few(r, d, index)
       return no 'elements on a device, or indices of another type'
    end
    local n = of_slices(r, d, index[1])
-   return n <= 2 * few.LIMIT or few.fits_for_now(n)
+   return n <= 2 * few.LIMIT or few.fits_for_now(n) or no 'many elements'
 end
 
 -- Whether s has r's sizes, but n elements along d.
@@ -78,7 +78,8 @@ local copy, add, fill = writing 'get(q, other)', writing 'get(p, to) + get(q, ot
 
 -- Whether slices of s can be written to r.
 local function may_write(r, d, index, s)
-   return are_few(r, d, index) and fits(s, r, d, index[1]) and is_apart(r, s, index)
+   return are_few(r, d, index) and fits(s, r, d, index[1])
+      and (is_apart(r, s, index) or no 'a result that shares memory with what is read')
 end
 
 function places.copy(r, d, index, s)
@@ -86,13 +87,16 @@ function places.copy(r, d, index, s)
 end
 
 function places.add(r, d, index, s)
-   return r.T.real and may_write(r, d, index, s) and add(r.T)(r, d, index, s)
+   if not r.T.real then return no 'whole numbers' end
+   return may_write(r, d, index, s) and add(r.T)(r, d, index, s)
 end
 
 -- Sets the elements of r at the indices along dimension d to a number of its type.
 function places.fill(r, d, index, value)
-   return (r.T.real or r.T.whole) and are_few(r, d, index) and is_apart(r, index)
-      and fill(r.T)(r, d, index, r, value)
+   if not (r.T.real or r.T.whole) or not is_apart(r, index) then
+      return no 'other types, or a result with shared memory'
+   end
+   return are_few(r, d, index) and fill(r.T)(r, d, index, r, value)
 end
 
 return places

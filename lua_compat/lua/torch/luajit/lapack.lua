@@ -59,7 +59,7 @@ local function routines_for(a, b)
       return no 'numbers that are not finite, or several threads'
    end
    find()
-   return found[T.host.name] or nil
+   return found[T.host.name] or no 'no LAPACK for the type'
 end
 
 -- Integer arguments for the routines. They have 32 bits in this library, perhaps 64 in another; the first half of the
@@ -117,7 +117,9 @@ local function write_vector(r, p, n)
    for i = 0, n - 1 do q[i * step] = p[i] end
 end
 
-local function are_plain(r, s, t) return not (kind(r) or s and kind(s) or t and kind(t)) end
+local function are_plain(r, s, t)
+   return not (kind(r) or s and kind(s) or t and kind(t)) or no 'a result on a device or of another kind'
+end
 
 -- Sets the n x n column-major numbers at p, of `size` bytes each, to zero above the diagonal, or below it.
 local function clear_triangle(p, n, size, below)
@@ -174,7 +176,7 @@ function ways.luajit.potrf(r, a, uplo)
 end
 
 function ways.luajit.potrs(r, b, a, uplo)
-   local routines = are_plain(r) and a[1] == b[1] and routines_for(a, b)
+   local routines = are_plain(r) and (a[1] == b[1] or no 'matrices of different sizes') and routines_for(a, b)
    if not routines then return false end
    local factor, n = columns_of(a, 'a')
    local x, _, sides = columns_of(b, 'b')

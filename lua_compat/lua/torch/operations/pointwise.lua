@@ -107,7 +107,7 @@ local function begin_by_blas(r, t, s, n)
       return no 'elements that are not contiguous, or share memory'
    end
    if n <= MOST_SCALED and not is_worth(n) then return no 'few elements' end
-   local routine = of_rows(r.T)
+   local routine = of_rows(r.T) or no 'no BLAS for the type'
    return routine and (t == r or few.copy(r, t, n)) and routine
 end
 
@@ -314,7 +314,10 @@ end
 -- shift is logical: it does not extend the sign.
 local function of_bits(expression)
    local compute = few.pointwise(expression, true)
-   return function(r, t, s, v, n, w) return r.T.whole and compute(r, t, s, v, n, w) end
+   return function(r, t, s, v, n, w)
+      if not r.T.whole then return no 'an operation on whole numbers, of real ones' end
+      return compute(r, t, s, v, n, w)
+   end
 end
 local function of_shifts(expression) -- v: the count, or the mask of valid counts; w: the mask of a number's bits
    local compute = of_bits(expression)

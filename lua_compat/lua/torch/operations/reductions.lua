@@ -115,7 +115,7 @@ local norm_here = way('norm_all', function(t, p)
    return sum and norms.of_sum(sum, p)
 end)
 local norm_by_blas = way('norm_all', function(t, p)
-   local squares = p == 2 and t.nd > 0 and blas.sum(t, true)
+   local squares = (p == 2 and t.nd > 0 or no 'a norm other than 2') and blas.sum(t, true)
    return squares and math.sqrt(squares)
 end, 'blas')
 local function norm_all(t, p) return norm_here(t, p) or norm_by_blas(t, p) or norm_of_many(t, p) end
@@ -154,7 +154,7 @@ local differences = {
 local powers_of_differences = few.reduction('result = result + abs($x - $y) ^ v')
 local dist_here = way('dist', function(a, b, p)
    local add_up_differences = differences[p] or is_power(p) and powers_of_differences
-   local sum = add_up_differences and add_up_differences(a, b, 0, p)
+   local sum = (add_up_differences or no 'a power without a root') and add_up_differences(a, b, 0, p)
    return sum and norms.of_sum(sum, p)
 end)
 define('dist', { 'T T n=2', function(a, b, p)
