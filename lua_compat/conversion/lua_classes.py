@@ -1,6 +1,7 @@
 """Conversion of a class that only Lua computes: the module is handed to a Lua state as the bytes of a .t7."""
 
 import io
+from functools import partial
 from typing import Any
 
 from torch import nn
@@ -13,6 +14,7 @@ from lua_compat.lua_modules import LuaModule, LuaState
 from lua_compat.runtime.errors import LuaError
 from lua_compat.t7.elements import storage_typename
 from lua_compat.t7.inspection import places
+from lua_compat.t7.shells import Shells
 
 
 def lua_conversion(state: LuaState) -> Conversion:
@@ -51,30 +53,28 @@ def _on_the_cpu(source: Any) -> Any:
 
 
 class _Copy:
-    """Copies a tree without recursion: of each part a shell, filled when its turn comes."""
+    """Copies a tree."""
 
     def __init__(self, source: Any) -> None:
         self._spans = _spans(source)
-        self._made: dict[int, Any] = {}
+        self._shells = Shells(self._shell)
         self._storages: dict[int, t7.Storage] = {}
-        self._unfilled: list[tuple[Any, Any]] = []
         self.whole = self._of(source)
-        while self._unfilled:
-            part, shell = self._unfilled.pop()
-            if isinstance(part, t7.LuaTable):
-                for key, value in part.items():
-                    shell[self._of(key)] = self._of(value)
-            else:
-                shell.fields, shell.preamble = self._of(part.fields), self._of(part.preamble)
+        self._shells.fill_all()
 
     def _of(self, part: Any) -> Any:
         if isinstance(part, str):
             return _host(part) if part.startswith("torch.Cuda") else part
         if not isinstance(part, t7.LuaTable | t7.TorchObject | t7.Tensor | t7.Storage):
             return part
-        if id(part) not in self._made:
-            self._made[id(part)] = self._shell(part)
-        return self._made[id(part)]
+        return self._shells.of(part)
+
+    def _fill(self, shell: Any, part: Any) -> None:
+        if isinstance(part, t7.LuaTable):
+            for key, value in part.items():
+                shell[self._of(key)] = self._of(value)
+        else:
+            shell.fields, shell.preamble = self._of(part.fields), self._of(part.preamble)
 
     def _shell(self, part: Any) -> Any:
         if isinstance(part, t7.Storage):
@@ -84,7 +84,7 @@ class _Copy:
         shell: Any = t7.LuaTable()
         if isinstance(part, t7.TorchObject):
             shell = t7.TorchObject(_without_cudnn(part.typename), part.version, versioned=part.versioned)
-        self._unfilled.append((part, shell))
+        self._shells.later(partial(self._fill, shell, part))
         return shell
 
     def _tensor(self, tensor: t7.Tensor) -> t7.Tensor:

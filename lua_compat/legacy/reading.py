@@ -2,6 +2,7 @@
 
 import os
 from collections import namedtuple
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from lua_compat.legacy import nn
 from lua_compat.legacy.classes import FACTS, ClassFacts
 from lua_compat.legacy.link import Reals
 from lua_compat.legacy.modules import Object
+from lua_compat.t7.shells import Shells
 
 LuaFunction = namedtuple("LuaFunction", ["size", "dumped", "upvalues"])
 _LISTS = ("tds.Vec", "tds_vec")
@@ -85,25 +87,17 @@ def load_lua(
 
 
 class _Loading:
-    """One file. Nesting costs memory, never the call stack: what is made is filled in when its turn comes."""
+    """One file."""
 
     def __init__(self, unknown_classes: bool) -> None:
         self._unknown_classes = unknown_classes
-        self._made: dict[int, Any] = {}
+        self._shells = Shells(self._new)
         self._memories: dict[int, torch.Tensor] = {}
-        self._unfilled: list[tuple[Any, Any]] = []
         self._modules: list[tuple[Object, int, dict[str, Any]]] = []
 
     def value(self, source: Any) -> Any:
         made = self._of(source)
-        while self._unfilled:
-            part, shell = self._unfilled.pop()
-            if isinstance(shell, list):
-                items = part if isinstance(part, list) else part.array()
-                shell.extend(self._of(item) for item in items)
-            else:
-                for key, item in part.items():
-                    shell[self._of(key)] = self._of(item)
+        self._shells.fill_all()
         for module, version, fields in self._modules:
             facts = FACTS[module._lua_class]
             module.__dict__.update(facts.fields_of(_of_today(facts, version, fields)))
@@ -112,9 +106,15 @@ class _Loading:
     def _of(self, part: Any) -> Any:
         if part is None or isinstance(part, bool | int | float | str | bytes):
             return part
-        if id(part) not in self._made:
-            self._made[id(part)] = self._new(part)
-        return self._made[id(part)]
+        return self._shells.of(part)
+
+    def _fill(self, shell: Any, part: Any) -> None:
+        if isinstance(shell, list):
+            items = part if isinstance(part, list) else part.array()
+            shell.extend(self._of(item) for item in items)
+        else:
+            for key, item in part.items():
+                shell[self._of(key)] = self._of(item)
 
     def _new(self, part: Any) -> Any:
         if isinstance(part, t7.LuaTable):
@@ -133,19 +133,19 @@ class _Loading:
 
     def _table(self, part: t7.LuaTable) -> Any:
         shell: Any = [] if part.length() == len(part) else hashable_uniq_dict()
-        self._unfilled.append((part, shell))
+        self._shells.later(partial(self._fill, shell, part))
         return shell
 
     def _object(self, part: t7.TorchObject) -> Any:
         name = part.typename.removeprefix("nn.")
         if part.typename in _LISTS or part.typename in _TABLES:
             shell: Any = [] if part.typename in _LISTS else {}
-            self._unfilled.append((part.fields, shell))
+            self._shells.later(partial(self._fill, shell, part.fields))
             return shell
         if part.typename == f"nn.{name}" and name in FACTS and isinstance(part.fields, t7.LuaTable):
             module: Object = object.__new__(getattr(nn, name))
             fields: dict[str, Any] = {}
-            self._unfilled.append((part.fields, fields))
+            self._shells.later(partial(self._fill, fields, part.fields))
             self._modules.append((module, part.version, fields))
             return module
         if not self._unknown_classes:

@@ -3,6 +3,7 @@ local compat = require 'pl.compat'
 local deprecation = require 'pl.utils.deprecation'
 local enumeration = require 'pl.utils.enumeration'
 local functions = require 'pl.utils.functions'
+local files = require 'pl.utils.files'
 local processes = require 'pl.utils.processes'
 local checks = require 'pl.utils.checks'
 
@@ -130,27 +131,17 @@ function utils.is_type(value, kind)
    return getmetatable(value) == kind
 end
 
-local function open(name, mode)
-   local file, problem = io.open(name, mode)
-   return file, problem
-end
-
-local function mode_of(letter, binary) return binary and letter .. 'b' or letter end
-
 function utils.readfile(name, binary)
    assert_string(1, name)
-   local file, problem = open(name, mode_of('r', binary))
-   if not file then return raise(problem) end
-   local text, why = file:read('*a')
-   file:close()
-   if not text then return raise(name .. ': ' .. why) end
+   local text, problem = files.read(name, binary)
+   if not text then return raise(problem) end
    return text
 end
 
 function utils.writefile(name, text, binary)
    assert_string(1, name)
    assert_string(2, text)
-   local file, problem = open(name, mode_of('w', binary))
+   local file, problem = io.open(name, binary and 'wb' or 'w')
    if not file then return raise(problem) end
    local written, why = file:write(text)
    file:close()
@@ -160,7 +151,7 @@ end
 
 function utils.readlines(name)
    assert_string(1, name)
-   local file, problem = open(name, 'r')
+   local file, problem = io.open(name, 'r')
    if not file then return raise(problem) end
    local lines = {}
    for line in file:lines() do lines[#lines + 1] = line end

@@ -1,5 +1,6 @@
 -- Running other programs, and ending this one.
 local compat = require 'pl.compat'
+local files = require 'pl.utils.files'
 
 local processes = {}
 
@@ -28,9 +29,7 @@ function processes.quote_arg(argument)
 end
 
 local function contents(name, binary)
-   local file = io.open(name, binary and 'rb' or 'r')
-   local text = file and file:read('*a')
-   if file then file:close() end
+   local text = files.read(name, binary)
    os.remove(name)
    return text or ''
 end
