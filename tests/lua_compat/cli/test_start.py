@@ -3,7 +3,7 @@
 import pytest
 
 from lua_compat.runtime.cuda_presence import built_for_gpus
-from tests.helpers.commands import run_python
+from tests.helpers.commands import run_python, run_th
 
 PROGRAM = """
 import sys
@@ -142,6 +142,56 @@ pair:backward({ x, y }, pair:forward{ x, y })
 @pytest.mark.parametrize("script", [SMALL, SELECTED, BATCHES, LAYERS])
 def test_a_script_of_small_tensors_never_loads_pytorch(script: str) -> None:
     assert loaded("-e", script) == []
+
+
+MANY = """
+require 'nn'
+torch.manualSeed(3)
+local x = torch.randn(8, 8, 24, 24) -- 36,864 elements
+local layers = { nn.ReLU(), nn.Threshold(0.1, 2), nn.LeakyReLU(0.2), nn.Tanh(), nn.Sigmoid(), nn.ELU(),
+   nn.LogSigmoid(), nn.SpatialMaxPooling(2, 2), nn.SpatialMaxPooling(3, 3, 1, 1),
+   nn.SpatialAveragePooling(2, 2, 2, 2),
+   nn.SpatialAveragePooling(3, 3, 1, 1, 1, 1), nn.SpatialBatchNormalization(8), nn.SpatialSoftMax(),
+   nn.SpatialUpSamplingNearest(2), nn.SpatialSubSampling(8, 2, 2, 2, 2) }
+local losses = { nn.MSECriterion(), nn.AbsCriterion(), nn.SmoothL1Criterion(), nn.DistKLDivCriterion(),
+   nn.SoftMarginCriterion() }
+for k, layer in ipairs(layers) do
+   local out = layer:forward(x)
+   print(out:sum(), out:norm(), out:view(-1)[1000], layer:backward(x, out):norm())
+   local loss, target = losses[k % 5 + 1], out:clone():mul(0.9):add(0.2)
+   print(loss:forward(out, target), loss:backward(out, target):norm())
+end
+"""
+
+
+FLAT = """
+require 'nn'
+torch.manualSeed(4)
+for _, row in ipairs{
+   { nn.WeightedEuclidean(4, 3), torch.rand(5, 4) }, { nn.Euclidean(4, 3), torch.rand(5, 4) },
+   { nn.TemporalRowConvolution(4, 2), torch.rand(2, 6, 4) },
+   { nn.SpatialSubSampling(3, 2, 2), torch.rand(2, 3, 6, 6) }, { nn.PixelShuffle(2), torch.rand(2, 8, 3, 4) },
+} do
+   local layer, x = unpack(row)
+   local w, dw = layer:getParameters()
+   if dw:nElement() > 0 then dw:zero() end
+   local gradient = layer:backward(x, layer:forward(x))
+   print(layer.output:norm(), gradient:norm(), dw:sum(), layer.output:view(-1)[7])
+end
+"""
+
+
+def numbers(text: str) -> list[float]:
+    return [float(word) for word in text.split()]
+
+
+@pytest.mark.parametrize(("script", "count"), [(MANY, 15 * 6), (FLAT, 5 * 4)])
+def test_layers_of_many_elements_or_parts_of_a_vector_do_not_load_pytorch(script: str, count: int) -> None:
+    """Until the work is as much as loading it; what is computed is what PyTorch computes."""
+    assert loaded("-e", script) == []
+    alone, by_pytorch = (run_th("-e", script, *way).stdout for way in ((), ("--way", "pytorch")))
+    assert len(numbers(alone)) == count
+    assert numbers(alone) == pytest.approx(numbers(by_pytorch), rel=1e-9, abs=1e-9)
 
 
 THREADS = """

@@ -39,15 +39,26 @@ end
 
 -- Loading the library takes as long as this much work in LuaJIT, so work that LuaJIT can do is first done there. The
 -- unit is one multiplication; a call counts as OF_CALL.
-local WORTH_LOADING, OF_CALL = 2 ^ 25, 64
+local WORTH_LOADING, WORTH_NUMPYS, OF_CALL = 2 ^ 25, 2 ^ 20, 64
 local spent = 0
 
+local numpys -- whether numpy's library computes; nil: not known yet
+local function has_numpys()
+   if numpys == nil then numpys = python.product_library() ~= '' end
+   return numpys
+end
+
 -- Whether the library is loaded already, or worth loading for this much more work. The answer depends on earlier calls,
--- so it may only be used where LuaJIT computes the same bits.
+-- so it may only be used where LuaJIT computes the same bits, or the last ones do not count.
 function library.is_worth(work)
    if loaded or shared.pytorch then return true end
    spent = spent + work + OF_CALL
    return spent > WORTH_LOADING
+end
+
+-- The same for what numpy's library, which loads faster, computes if it is the faster one.
+function library.is_worth_for_products(work)
+   return library.is_worth(work) or spent > WORTH_NUMPYS and has_numpys()
 end
 
 -- Loading PyTorch takes as long as 2^30 steps of a loop. Until it is loaded, LuaJIT takes over work meant for PyTorch,

@@ -73,4 +73,9 @@ function apart.is_apart(r, a, b, c)
    return not S or not (a and share(S, a.S) or b and share(S, b.S) or c and share(S, c.S))
 end
 
+-- Whether r's elements lie apart from those of the others, which may be nil: parts of one storage may, such as the
+-- parameters after getParameters. All keep their sizes.
+local function lies_apart(r, t) return not t or not t.S or not meet(r, t) end
+function apart.lies_apart(r, a, b, c) return not r.S or lies_apart(r, a) and lies_apart(r, b) and lies_apart(r, c) end
+
 return apart

@@ -262,7 +262,7 @@ function blas.reads_plainly(t, or_python)
       extent = 1 + (t[1] - 1) * t[2] + (nd == 2 and (t[3] - 1) * t[4] or 0)
       if extent > 2 * n then return false end
    end
-   if not or_python and not library.is_worth(n) then return false end
+   if not or_python and not library.is_worth_for_products(n) then return false end
    local routine = blas.of_rows(t.T)
    return routine and blas.all_finite(routine, t.T, extent, t.S.p + t.off)
 end
@@ -270,7 +270,7 @@ end
 -- Whether the products of the n numbers of type T at p and at q are all finite; then all the numbers are, too. Also
 -- false if checking is not worth it.
 function few.are_finite(T, count_of_numbers, p, q)
-   local routine = library.is_worth(count_of_numbers) and blas.of_rows(T)
+   local routine = library.is_worth_for_products(count_of_numbers) and blas.of_rows(T)
    if not routine then return false end
    local sum = dot(routine, T, count_of_numbers, p, q)
    return sum - sum == 0

@@ -385,10 +385,11 @@ function few.reads_plainly() return false end
 -- An expression of $x, $y, the numbers v and w, and $r (r's current value) -> function(r, t, s, v, n, w), which sets
 -- each element of r to it, in memory order or index order. Returns false, with nothing done, if Python has to compute.
 -- for_whole: also for whole numbers. most: the limit for real numbers, as a multiple of LIMIT (default 2); or
--- 'LIMIT_OF_FUNCTIONS'; or 'SAME_BITS' (2, and more until PyTorch, which computes the same bits, is loaded). plain: an
--- equivalent expression for finite elements, and for whole v and w, without branches.
+-- 'LIMIT_OF_FUNCTIONS'; or 'SAME_BITS' (2, and more until PyTorch, which computes the same bits, is loaded); or
+-- 'OF_LAYER' (any: whoever calls has the limit). plain: an equivalent expression for finite elements, and for whole v
+-- and w, without branches.
 function few.pointwise(expression, for_whole, most, plain)
-   local times = tonumber(most) or 2
+   local times = most == 'OF_LAYER' and math.huge or tonumber(most) or 2
    local for_functions, same_bits = most == 'LIMIT_OF_FUNCTIONS', most == 'SAME_BITS'
    local reads_t, reads_s, reads_r = has(expression, 'x'), has(expression, 'y'), has(expression, 'r')
    local loops_of = (reads_t or reads_s) and not for_functions
@@ -468,14 +469,14 @@ end
 -- A statement that updates `result` from $x and $y, and perhaps v -> function(t, s, start, v): the result over all
 -- elements, or nil. for_whole: also for whole numbers; 'IN_64_BITS': computed as in C. for_many: also for many real
 -- numbers: 'FLOATS' (which Torch7, too, adds up in order, as doubles), 'REALS' (floats and doubles), or 'SAME_BITS'
--- (until PyTorch, which computes the same bits, is loaded).
+-- (until PyTorch, which computes the same bits, is loaded), or 'OF_LAYER' (until PyTorch is loaded).
 local MOST_IN_ORDER = 2 ^ 20
 function few.reduction(statement, for_whole, for_many)
-   local same_bits, in_64_bits = for_many == 'SAME_BITS', for_whole == 'IN_64_BITS'
+   local same_bits, of_layer, in_64_bits = for_many == 'SAME_BITS', for_many == 'OF_LAYER', for_whole == 'IN_64_BITS'
    local run = loops(statement, keys_of.computed, in_64_bits and as_c_does or as_numbers)
    local largest = for_many == 'FLOATS' and 4 or for_many == 'REALS' and 8 or 0 -- bytes of an element
    local function is_for_lua(T, t, n)
-      return small(t, n) or (for_whole and T.whole or same_bits and T.real) and fits_for_now(n)
+      return small(t, n) or (for_whole and T.whole or (same_bits or of_layer) and T.real) and fits_for_now(n)
          or T.real and T.size <= largest and n <= MOST_IN_ORDER and few.LIMIT > 0
    end
    return function(t, s, start, v)
@@ -547,8 +548,8 @@ for _, name in ipairs{ 'exp', 'log', 'log1p', 'sin', 'cos', 'tan', 'asin', 'acos
 end
 
 -- 1 / (1 + exp(-X)) in three steps, for an r whose elements share no memory.
-local TIMES = 8 -- times LIMIT: the maximum of luajit/vectors.lua
-local negative, of_exponential = few.pointwise('-$x', false, TIMES), few.pointwise('1 / (1 + $x)', false, TIMES)
+local negative, of_exponential = few.pointwise('-$x', false, 'OF_LAYER'),
+   few.pointwise('1 / (1 + $x)', false, 'OF_LAYER')
 local function sigmoid_of_many(r, t, n)
    if few.LIMIT_OF_FUNCTIONS == 0 or r.T ~= t.T or not vectors.routine(r.T, 'exp', n) then
       return no 'no routine for so many elements'

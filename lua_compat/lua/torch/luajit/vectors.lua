@@ -32,7 +32,8 @@ end)
 
 -- Returns a function(p, q, n) that writes f of n elements at q to p, which may be q; nil if Python has to compute.
 function vectors.routine(T, f, n)
-   if not vectors.enabled or n > vectors.MOST or not T.real or not library.counts_threads() then
+   local few = n <= vectors.MOST or library.saves_pytorch(n)
+   if not vectors.enabled or not few or not T.real or not library.counts_threads() then
       return no 'no routine for so many elements'
    end
    if not routines then find() end

@@ -28,6 +28,17 @@ local function made_larger(T)
    end
 end
 
+-- Groups of planes as larger images; some not finite, transposed, without a batch.
+local function shuffled(T)
+   local factor = random(1, 3)
+   local x = torch.randn(random(1, 3), factor * factor * random(1, 3), random(1, 6), random(1, 6)):type(T)
+   if random(1, 6) == 1 then x:view(-1)[random(1, x:nElement())] = ({ 0 / 0, 1 / 0 })[random(1, 2)] end
+   if random(1, 6) == 1 then x = x:transpose(3, 4) end
+   if random(1, 3) == 1 then x = x[1] end
+   three_phases(T .. ' PixelShuffle', function() return nn.PixelShuffle(factor):type(T) end, x)
+end
+
 return {
    { name = 'made_larger', types = h.REALS, run = made_larger, times = 10 },
+   { name = 'shuffled', types = h.REALS, run = shuffled, times = 10 },
 }

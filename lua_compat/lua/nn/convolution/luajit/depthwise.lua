@@ -178,8 +178,8 @@ local function add_number(p, at, number, scale, get) p[at] = get(p, at) + scale 
 
 local function grad_parameters(t, grad_weight, grad_bias, x, grad_output, weight, scale)
    if not (t and fits(t, x, grad_output) and gates.same_size(grad_weight, weight) and gates.plain(grad_weight, x.T)
-      and gates.plain(grad_bias, x.T) and gates.apart(grad_weight, x, grad_output, grad_bias)
-      and (not grad_bias or gates.apart(grad_bias, x, grad_output))) then
+      and gates.plain(grad_bias, x.T) and gates.apart(grad_weight, x, grad_output)
+      and (not grad_bias or gates.lies_apart(grad_bias, grad_weight) and gates.apart(grad_bias, x, grad_output))) then
       return false
    end
    if grad_bias and count(grad_bias) ~= t.planes * t.results then return no 'a bias of other sizes' end

@@ -54,7 +54,7 @@ function luajit.spatial_subsampling_grad_parameters(grad_weight, grad_bias, x, g
    end
    x, grad_output = in_one_piece(x), in_one_piece(grad_output)
    if not (gates.plain(x, x.T) and gates.plain(grad_output, x.T) and gates.apart(grad_weight, x, grad_output)
-      and gates.apart(grad_bias, x, grad_output, grad_weight)) then
+      and gates.apart(grad_bias, x, grad_output) and gates.lies_apart(grad_bias, grad_weight)) then
       return false
    end
    accumulate(x.T, g.taps, window_sums.reads_plainly(x, grad_output))(g, nil, first_element(x),

@@ -14,17 +14,19 @@ local count, is_contiguous = memory.count, memory.is_contiguous
 local MOST = 8 -- times few.LIMIT elements: one loop replaces several operators of PyTorch
 
 local add_up = {
-   mse = few.reduction('local z = $x - $y result = result + z * z'),
-   absolute = few.reduction('result = result + abs($x - $y)'),
-   smooth_l1 = few.reduction('local z = abs($x - $y) local y = min(z, 1) result = result + y * (z - y / 2)'),
-   kl_divergence = few.reduction('local y = $y if y > 0 then result = result + y * (log(y) - $x) end'),
+   mse = few.reduction('local z = $x - $y result = result + z * z', false, 'OF_LAYER'),
+   absolute = few.reduction('result = result + abs($x - $y)', false, 'OF_LAYER'),
+   smooth_l1 = few.reduction('local z = abs($x - $y) local y = min(z, 1) result = result + y * (z - y / 2)', false,
+      'OF_LAYER'),
+   kl_divergence = few.reduction('local y = $y if y > 0 then result = result + y * (log(y) - $x) end', false,
+      'OF_LAYER'),
 }
 local differentiate = { -- v: the weight of each element
-   mse = few.pointwise('2 * v * ($x - $y)', false, MOST),
-   absolute = few.pointwise('$x >= $y and v or -v', false, MOST, 'v * (1 - 2 * $gate($y - $x))'),
-   smooth_l1 = few.pointwise('$x - $y < -1 and -v or $x - $y > 1 and v or v * ($x - $y)', false, MOST,
+   mse = few.pointwise('2 * v * ($x - $y)', false, 'OF_LAYER'),
+   absolute = few.pointwise('$x >= $y and v or -v', false, 'OF_LAYER', 'v * (1 - 2 * $gate($y - $x))'),
+   smooth_l1 = few.pointwise('$x - $y < -1 and -v or $x - $y > 1 and v or v * ($x - $y)', false, 'OF_LAYER',
       'v * min(1, max(-1, $x - $y))'),
-   kl_divergence = few.pointwise('$y > 0 and v * -$y or 0', false, MOST, 'v * -max($y, 0) + 0'),
+   kl_divergence = few.pointwise('$y > 0 and v * -$y or 0', false, 'OF_LAYER', 'v * -max($y, 0) + 0'),
 }
 
 -- The sum of squared differences of many doubles, in parts that fit the processor's cache: PyTorch would create two
@@ -81,7 +83,8 @@ function luajit.elementwise_loss(x, target, name, average)
    if not f then return no 'a loss that only PyTorch computes' end
    if not gates.typed(x.T, x, target) or not gates.same_size(x, target) then return false end
    local sum
-   if name == 'mse' and not few.small(x, count(x)) then sum = squared_distance(x, target) else sum = f(x, target, 0) end
+   if name == 'mse' and not few.small(x, count(x)) then sum = squared_distance(x, target) end
+   if not sum then sum = f(x, target, 0) end
    if not sum then return false end
    return true, average and sum / count(x) or sum
 end
@@ -90,7 +93,7 @@ function luajit.elementwise_loss_gradient(gradient, x, target, name, average)
    if name == 'soft_margin' then return logistic.soft_margin_gradient(gradient, x, target, average) end
    local f, n = differentiate[name], count(x)
    if not f then return no 'a loss that only PyTorch computes' end
-   if not (gates.typed(x.T, gradient) and gates.few(n, MOST * few.LIMIT) and gates.same_size(x, target)
+   if not (gates.typed(x.T, gradient) and gates.few_for_now(n, MOST * few.LIMIT) and gates.same_size(x, target)
       and gates.apart(gradient, x, target)) then
       return false
    end

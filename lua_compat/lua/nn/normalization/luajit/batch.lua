@@ -33,7 +33,7 @@ end)
 -- The geometry, if x is suitable for LuaJIT.
 local function begin(x)
    if x.nd < 2 or x.nd > 5 then return no 'no batch' end
-   return gates.typed(x.T, x) and gates.few(count(x), MOST) and gates.plain(x, x.T) and gates.finite(x)
+   return gates.typed(x.T, x) and gates.few_for_now(count(x), MOST) and gates.plain(x, x.T) and gates.finite(x)
       and geometry_of(x)
 end
 

@@ -217,7 +217,7 @@ end
 
 -- Whether x, whose planes have `axes` dimensions, and the results are suitable for LuaJIT.
 function maxima.are_for_lua(out, places, x, axes)
-   return gates.planes(x, axes) and gates.few(count(x), MOST) and gates.typed(x.T, out) and gates.plain(x, x.T)
+   return gates.planes(x, axes) and gates.few_for_now(count(x), MOST) and gates.typed(x.T, out) and gates.plain(x, x.T)
       and gates.indices(places)
       and gates.apart(out, x, places) and gates.finite(x)
 end
@@ -287,7 +287,7 @@ local add_one_by_one, add_plainly = maxima.at_places 'p[at] = get(p, at) + get(q
 function maxima.may_add(gradient, x, grad_output, indices)
    local n, m = count(grad_output), count(x)
    return gates.typed(x.T, x, grad_output, gradient) and gates.indices(indices)
-      and gates.apart(gradient, x, grad_output, indices) and gates.few(n > m and n or m, MOST_OF_GRADIENTS)
+      and gates.apart(gradient, x, grad_output, indices) and gates.few_for_now(n > m and n or m, MOST_OF_GRADIENTS)
       and gates.same_size(grad_output, indices) and gates.plain(grad_output, x.T) and gates.plain(indices, indices.T)
 end
 

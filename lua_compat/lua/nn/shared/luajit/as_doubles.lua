@@ -7,6 +7,7 @@ local vectors = require 'torch.luajit.vectors'
 local memory = require 'torch.core.memory'
 local few = require 'torch.luajit.elementwise'
 local templates = require 'torch.core.templates'
+local library = require 'torch.core.library'
 local new_room = require 'torch.core.scratch'
 local no = require('torch.core.ways').no
 local gates = require 'nn.shared.luajit.gates'
@@ -52,7 +53,7 @@ function numbers.room(name, n) return (cast(doubles, room(name, 8 * n))) end
 -- or elements that are not finite.
 function numbers.of(name, t, most)
    local n = count(t)
-   if not gates.typed(t.T, t) or not gates.few(n, most or numbers.MOST) then return nil end
+   if not gates.typed(t.T, t) or not gates.few_for_now(n, most or numbers.MOST) then return nil end
    t = rooms.in_one_piece(t)
    local p = numbers.room(name, n)
    return take(t.T.host.code)(p, memory.first_element(t), n) == 0 and p or no 'numbers that are not finite'
@@ -61,7 +62,7 @@ end
 -- The same for reading only: doubles are used in place.
 function numbers.seen(name, t, most)
    if t.T.host ~= types.Double or not is_contiguous(t) then return numbers.of(name, t, most) end
-   if not gates.few(count(t), most or numbers.MOST) then return nil end
+   if not gates.few_for_now(count(t), most or numbers.MOST) then return nil end
    return few.reads_plainly(t, t) and t.S.p + t.off or numbers.of(name, t, most)
 end
 
@@ -90,9 +91,11 @@ function numbers.add_to(t, p, factor)
    add(t.T.host.code)(memory.first_element(t), p, count(t), factor)
 end
 
+local STEPS_OF_FUNCTION = 8 -- as many multiplications take as long as an exponential
 local function apply(name, f)
    return function(p, n)
-      local of_many = n > few.LIMIT_OF_FUNCTIONS and vectors.routine(types.Double, name, n)
+      local of_many = n > few.LIMIT_OF_FUNCTIONS and library.is_worth(STEPS_OF_FUNCTION * n)
+         and vectors.routine(types.Double, name, n)
       if of_many then return of_many(p, p, n) end
       for k = 0, n - 1 do p[k] = f(p[k]) end
    end

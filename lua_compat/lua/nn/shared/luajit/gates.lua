@@ -4,11 +4,13 @@ local overlap = require 'torch.core.overlap'
 local types = require 'torch.core.types'
 local no = require('torch.core.ways').no
 local blas = require 'torch.luajit.blas'
+local few = require 'torch.luajit.elementwise'
+local library = require 'torch.core.library'
 local rooms = require 'nn.shared.luajit.scratch'
 
 local is_contiguous, same_size, resize, resize_as = memory.is_contiguous, memory.same_size, memory.resize,
    memory.resize_as
-local is_apart = overlap.is_apart
+local is_apart, lies_apart = overlap.is_apart, overlap.lies_apart
 
 local gates = {}
 
@@ -26,6 +28,11 @@ function gates.apart(r, a, b, c)
    return is_apart(r, a, b, c) or no 'a result that shares memory with another tensor'
 end
 
+-- The same for r, a parameter's gradient that keeps its size, which may be a part of the same storage as the others.
+function gates.lies_apart(r, a, b, c)
+   return lies_apart(r, a, b, c) or no 'a gradient that shares memory with another tensor'
+end
+
 -- Contiguous and of type T, or nil.
 function gates.plain(t, T)
    return not t or t.T == T and t.S and t.nd > 0 and is_contiguous(t) or no 'elements that are not contiguous'
@@ -35,6 +42,13 @@ end
 function gates.few(n, most)
    if n == 0 then return no 'no elements' end
    return n <= most or no('more than %d elements', most)
+end
+
+-- Like gates.few, but also for more elements until PyTorch is loaded, if it is not worth loading for them.
+local STEPS, MOST_FOR_NOW = 8, 2 ^ 20 -- steps of a loop for an element; elements, which scratch buffers hold, too
+function gates.few_for_now(n, most)
+   if n > most and n <= MOST_FOR_NOW and few.LIMIT > 0 and library.saves_pytorch(STEPS * n) then return true end
+   return gates.few(n, most)
 end
 
 -- Like gates.few, for other quantities. what: a text such as 'more than %d multiplications'.

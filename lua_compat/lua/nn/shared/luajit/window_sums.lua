@@ -11,6 +11,7 @@ local geometry = require 'nn.shared.luajit.geometry'
 local rooms = require 'nn.shared.luajit.scratch'
 local lengths = require 'nn.shared.luajit.copy_rows'
 
+local shared = require 'th.python'
 local count, first_element, fill, room, bytes_at = memory.count, memory.first_element, ffi.fill, rooms.room,
    rooms.bytes_at
 local floor, max = math.floor, math.max
@@ -150,7 +151,9 @@ function window_sums.complete(g, x, most)
    g.columns, g.wide = along(g.width, g.kw, g.dw, g.pw, g.by_ceil)
    if not g.columns then return false end
    g.all = count(x) / (g.time * g.height * g.width)
-   if not gates.few(g.all * g.time * g.high * g.wide, most or MOST) then return false end
+   local elements_of_all = g.all * g.time * g.high * g.wide
+   if not gates.few_for_now(elements_of_all, most or MOST) then return false end
+   g.is_large = elements_of_all > (most or MOST)
    g.windows, g.taps = g.frames * g.rows * g.columns, g.kt * g.kh * g.kw
    g.n, g.has_border = g.all * g.windows, g.high > g.height or g.wide > g.width
    find_places(g)
@@ -160,13 +163,18 @@ end
 -- The geometry of windows for a layer whose numbers have these names, optionally with further fields.
 function window_sums.geometry_of(names, complete, further)
    return geometry.of(names, [[kt, kw, kh, dt, dw, dh, pw, ph, by_ceil, volumes, time, height, width, planes, frames,
-      rows, columns, high, wide, all, windows, taps, n, has_border, begins, channels, offsets, ]] .. (further or ''),
+      rows, columns, high, wide, all, is_large, windows, taps, n, has_border, begins, channels, offsets, ]]
+         .. (further or ''),
       complete)
 end
 
+-- Whether windows over more elements than the limit are still for LuaJIT.
+function window_sums.is_for_now(g) return not (g.is_large and shared.pytorch) or no 'many elements' end
+
 -- Whether t has the sizes of x with the windows' frames, rows and columns.
 function window_sums.are_results(g, t, x)
-   return t.T == x.T and gates.sized(t, x, g.rows, g.columns, nil, g.volumes and g.frames or nil)
+   return window_sums.is_for_now(g) and t.T == x.T and gates.sized(t, x, g.rows, g.columns, nil, g.volumes and g.frames
+      or nil)
       or no 'tensors of different sizes or types'
 end
 
@@ -194,7 +202,7 @@ window_sums.reads_plainly = reads_plainly
 
 -- Resizes out to one element for each window of x, and computes them by `loop`, of window_sums.sums. a, b: its pointers
 function window_sums.reduce(loop, g, out, x, a, b)
-   if not g then return false end
+   if not g or not window_sums.is_for_now(g) then return false end
    x = rooms.in_one_piece(x)
    if not (gates.typed(x.T, x, out) and gates.apart(out, x) and gates.plain(x, x.T)
       and gates.begun(out, x, g.rows, g.columns, nil, g.volumes and g.frames or nil)) then

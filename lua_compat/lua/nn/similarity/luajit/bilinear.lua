@@ -108,7 +108,7 @@ function luajit.bilinear_grad_parameters(grad_weight, grad_bias, a, b, grad_outp
    local routine, T, rows, outputs, second = begin(a, b, grad_weight), grad_weight.T, a[1], grad_weight[1], b[3]
    if not (routine and is_gradient(grad_output, a, grad_weight) and gates.vector(grad_bias, T, outputs)
       and gates.apart(grad_weight, a, b, grad_output)
-      and (not grad_bias or gates.apart(grad_bias, grad_output, grad_weight))) then
+      and (not grad_bias or gates.apart(grad_bias, grad_output) and gates.lies_apart(grad_bias, grad_weight))) then
       return false
    end
    local n = outputs * a[3]

@@ -123,8 +123,8 @@ function luajit.euclidean_grad_parameters(grad_weight, grad_scales, x, slopes, w
    local rows, p, w, c = begin(x, weight, scales)
    local inputs, outputs = weight[1], weight[3]
    if not rows or not numbers.takes(grad_weight, weight, x, slopes) or scales
-      and not (numbers.takes(grad_scales, scales, x, slopes) and gates.apart(grad_scales, grad_weight, weight)
-      and gates.apart(grad_weight, scales)) then
+      and not (numbers.takes(grad_scales, scales, x, slopes) and gates.lies_apart(grad_scales, grad_weight, weight)
+      and gates.lies_apart(grad_weight, scales)) then
       return false
    end
    local s = slopes_of(x, slopes, rows * outputs)

@@ -84,7 +84,8 @@ function luajit.sparse_linear_grad_parameters(grad_weight, grad_bias, list, grad
    if decay ~= 0 then return no 'a decay of the weight' end
    if grad_output.nd ~= 2 or grad_output[3] ~= outputs then return no 'tensors of different sizes' end
    local n = gates.same_size(grad_weight, weight) and fits(list, batch, grad_weight, grad_bias)
-   if not (n and gates.typed(T, grad_weight, grad_output) and gates.apart(grad_weight, list, grad_output, grad_bias)
+   if not (n and gates.typed(T, grad_weight, grad_output) and gates.apart(grad_weight, list, grad_output)
+      and gates.lies_apart(grad_weight, grad_bias)
       and gates.apart(grad_bias, list, grad_output)) then
       return false
    end

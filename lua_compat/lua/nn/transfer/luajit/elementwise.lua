@@ -14,7 +14,7 @@ local MOST = 8 -- times few.LIMIT elements: one loop replaces several operators 
 
 -- A function of $x, and perhaps of $y, v and w, the layer's parameters. plain: the same for finite numbers, without
 -- branches, which would be mispredicted for random signs.
-local function of(expression, plain) return few.pointwise(expression, false, MOST, plain) end
+local function of(expression, plain) return few.pointwise(expression, false, 'OF_LAYER', plain) end
 
 -- $x clamped between two bounds; NaN becomes the upper bound, or stays
 local function clamping(low, high)
@@ -115,7 +115,7 @@ local function function_for(functions, name, x, result, other, v, w)
    local f, n = functions[name], count(x)
    if not f then return no 'a function that only PyTorch computes' end
    if not is_plain(v) or not is_plain(w) then return no 'parameters that are not numbers' end
-   return gates.typed(x.T, x, result, other) and gates.few(n, MOST * few.LIMIT) and f, n
+   return gates.typed(x.T, x, result, other) and gates.few_for_now(n, MOST * few.LIMIT) and f, n
 end
 
 function luajit.transfer(out, x, name, v, w)

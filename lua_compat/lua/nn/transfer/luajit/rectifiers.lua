@@ -64,7 +64,7 @@ local function pointers(r, t, s) return r.S.p + r.off, t.S.p + t.off, s.S.p + s.
 -- Functions as from few.pointwise: r = s where `expression` has Y, else 0. For v = 0 four at a time, with bit
 -- operations.
 local function thresholds(expression, in_words, in_long_words)
-   local of_any = few.pointwise(expression)
+   local of_any = few.pointwise(expression, false, 'OF_LAYER')
    return function(r, t, s, v, n)
       if v ~= 0 or not in_order(r, t, s) then return of_any(r, t, s, v, n) end
       local p, q, u = pointers(r, t, s)
@@ -80,7 +80,7 @@ rectifiers.threshold = thresholds('$x > v and $y or 0', choose, choose_long)
 rectifiers.threshold_in_place = thresholds('$x <= v and 0 or $y', choose_in_place, choose_long_in_place)
 
 -- r = s where t is above 0, else v * s.
-local leaky = few.pointwise('($x > 0 and 1 or v) * $y')
+local leaky = few.pointwise('($x > 0 and 1 or v) * $y', false, 'OF_LAYER')
 function rectifiers.leaky(r, t, s, v, n)
    if not in_order(r, t, s) then return leaky(r, t, s, v, n) end
    local p, q, u = pointers(r, t, s)

@@ -2,15 +2,12 @@
 -- pixel.
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
-local few = require 'torch.luajit.elementwise'
 local templates = require 'torch.core.templates'
-local no = require('torch.core.ways').no
 local gates = require 'nn.shared.luajit.gates'
 local numbers = require 'nn.shared.luajit.as_doubles'
 
 local count, first_element = memory.count, memory.first_element
-local exponentiate, take_logarithms, room, reads_plainly = numbers.exponentiate, numbers.take_logarithms, numbers.room,
-   few.reads_plainly
+local exponentiate, take_logarithms, room = numbers.exponentiate, numbers.take_logarithms, numbers.room
 
 local soft_planes = {}
 
@@ -18,9 +15,9 @@ local MOST = 2 ^ 13 -- elements
 
 -- Resizes r to x's sizes if it can be computed from x and y, finite and contiguous.
 local function begin(r, x, y)
-   return gates.planes(x, 2) and gates.typed(x.T, x, r, y) and gates.few(count(x), MOST) and gates.plain(x, x.T)
+   return gates.planes(x, 2) and gates.typed(x.T, x, r, y) and gates.few_for_now(count(x), MOST) and gates.plain(x, x.T)
       and (x == y or gates.same_size(x, y) and gates.plain(y, x.T)) and gates.apart(r, x, y)
-      and (reads_plainly(x, y) or no 'numbers that are not finite, or no BLAS') and gates.resized_as(r, x)
+      and gates.finite(x) and (x == y or gates.finite(y)) and gates.resized_as(r, x)
 end
 
 -- The numbers of pixels of an image, of elements of an image, and of all elements.

@@ -146,12 +146,13 @@ end
 local function repeated(out, x, height, width)
    if not (gates.planes(x, 2) and gates.whole(1, height, width)) then return false end
    x = rooms.in_one_piece(x)
-   if not (gates.few(memory.count(x), MOST) and gates.typed(x.T, x, out) and gates.plain(x, x.T) and gates.apart(out, x)
+   if not (gates.few_for_now(memory.count(x), MOST) and gates.typed(x.T, x, out) and gates.plain(x, x.T)
+      and gates.apart(out, x)
       and gates.begun(out, x, height, width)) then
       return false
    end
    local g = windows_over(out, x, height, width)
-   if not g then return false end
+   if not g or not window_sums.is_for_now(g) then return false end
    repeat_elements(x.T, g.taps, window_sums.reads_plainly(x))(g, first_element(out), first_element(x))
    return true
 end
