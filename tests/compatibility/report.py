@@ -42,6 +42,22 @@ column is the first thing that failed, or why there is nothing to compare.
 | Repository | Licence | Lua files | With pip | With rocks | Stage | Time [s] | Run on | First problem |
 |---|---|---:|---|---|---|---:|---|---|
 {rows}
+
+## On a new machine
+
+On 2026-11-26 the wheel was installed with `pip install` into an empty environment of Python 3.12 (PyTorch
+2.14), with an empty home folder and no compiler on the path. `th` then ran repositories that require
+Penlight, unmodified, with the commands and data of the table above:
+
+| Repository | Outcome |
+|---|---|
+| yoonkim/lstm-char-cnn | bits equal |
+| szagoruyko/cifar.torch | bits equal |
+| harvardnlp/seq2seq-attn | bits equal |
+| allenai/XNOR-Net | numbers equal |
+| phillipi/pix2pix | numbers equal, after the `pip install` line for Pillow that the first run printed |
+| facebook/SCRNNs | runs to its end |
+| facebook/bAbI-tasks | needs `LUA_PATH='lua/?.lua;lua/?/init.lua;;'`, as it requires its own package `babi` |
 {checkpoints}"""
 
 _CHECKPOINTS = """
