@@ -154,7 +154,8 @@ layer.maxima{ name = 'VolumetricDilatedMaxPooling', before = note_volume,
 -- axes: their names in the constructor's order, the input's last dimension first
 local function define_fractional(name, axes)
    local class = torch.class('nn.' .. name, 'nn.Module')
-   local count = #axes
+   local count, fields = #axes, {}
+   for i, axis in ipairs(axes) do fields[i] = { size = 'out' .. axis, ratio = 'ratio' .. axis } end
    local windows = declared.reader(name, count == 3 and 'poolSizeH poolSizeW poolSizeT' or 'poolSizeH poolSizeW')
 
    -- window sizes, then output sizes (at least 1) or ratios (below 1)
@@ -194,15 +195,24 @@ local function define_fractional(name, axes)
       end
    end
 
+   local function has_ratio(self, i) return i > count or self[fields[i].ratio] ~= nil end
+   local function output_size(self, input, i, by_ratio)
+      local field = fields[i]
+      local size = by_ratio and math.floor(input:size(input:dim() + 1 - i) * self[field.ratio]) or self[field.size]
+      size = whole(size)
+      if size < 1 then error('reduction ratio or input size too small') end
+      return size
+   end
    function class:getOutputSizes_(input)
-      local sizes, by_ratio = {}, true
-      for _, axis in ipairs(axes) do by_ratio = by_ratio and self['ratio' .. axis] ~= nil end
-      for i, axis in ipairs(axes) do
-         sizes[i] = whole(by_ratio and math.floor(input:size(input:dim() + 1 - i) * self['ratio' .. axis])
-            or self['out' .. axis])
-         assert(sizes[i] > 0, 'reduction ratio or input size too small')
+      local by_ratio = has_ratio(self, 1) and has_ratio(self, 2) and has_ratio(self, 3)
+      local a, b = output_size(self, input, 1, by_ratio), output_size(self, input, 2, by_ratio)
+      if count == 2 then return a, b end
+      return a, b, output_size(self, input, 3, by_ratio)
+   end
+   local function check_size(gradOutput, dims, i, size)
+      if gradOutput:dim() ~= dims or gradOutput:size(dims + 1 - i) ~= size then
+         error(("bad argument #3 to 'v' (gradOutput %s unexpected)"):format(volumes.SIZES[axes[i]]), 0)
       end
-      return unpack(sizes)
    end
 
    -- Whether the regions stay the same from now on.
@@ -226,12 +236,10 @@ local function define_fractional(name, axes)
    function class:updateGradInput(input, gradOutput)
       assert(self.randomSamples, 'must call updateOutput/forward first')
       windows(self)
-      local dims = input:dim()
-      for i, size in ipairs{ self:getOutputSizes_(input) } do
-         if gradOutput:dim() ~= dims or gradOutput:size(dims + 1 - i) ~= size then
-            error(("bad argument #3 to 'v' (gradOutput %s unexpected)"):format(volumes.SIZES[axes[i]]), 0)
-         end
-      end
+      local dims, a, b, c = input:dim(), self:getOutputSizes_(input)
+      check_size(gradOutput, dims, 1, a)
+      check_size(gradOutput, dims, 2, b)
+      if c then check_size(gradOutput, dims, 3, c) end
       kernel.fractional_max_pooling_grad_input(self.gradInput, input, gradOutput, self.indices, count)
       return self.gradInput
    end
@@ -261,30 +269,27 @@ define_fractional('VolumetricFractionalMaxPooling', { 'T', 'W', 'H' })
 local function define_unpooling(name, axes, taken, copied)
    local pooling_name = 'nn.' .. name:gsub('Unpooling$', 'Pooling')
    local class, sizes = torch.class('nn.' .. name, 'nn.Module'), declared.reader(name, taken)
-   local windows = {}
-   for k, axis in ipairs(axes) do windows[k] = { size = 'k' .. axis, step = 'd' .. axis } end
-
-   local function check_windows(pooling)
-      for _, axis in ipairs(windows) do
-         assert(pooling[axis.size] == pooling[axis.step],
-            "The size of pooling module's kernel must be equal to its stride")
-      end
+   local names = {}
+   for _, axis in ipairs(axes) do
+      names[#names + 1] = { from = 'i' .. volumes.SIZES[axis], to = 'o' .. volumes.SIZES[axis] }
    end
+   for _, field in ipairs(copied) do names[#names + 1] = { from = field, to = field } end
 
    function class:__init(poolingModule)
       Module.__init(self)
       assert(torch.type(poolingModule) == pooling_name, ('Argument must be a %s module'):format(pooling_name))
-      check_windows(poolingModule)
+      for _, axis in ipairs(axes) do
+         assert(poolingModule['k' .. axis] == poolingModule['d' .. axis],
+            "The size of pooling module's kernel must be equal to its stride")
+      end
       self.pooling = poolingModule
    end
 
    -- Copies the parameters of the last pooling.
    function class:setParams()
       local pooling = self.pooling
-      check_windows(pooling)
       self.indices = pooling.indices
-      for _, axis in ipairs(axes) do self['o' .. volumes.SIZES[axis]] = pooling['i' .. volumes.SIZES[axis]] end
-      for _, field in ipairs(copied) do self[field] = pooling[field] end
+      for k = 1, #names do self[names[k].to] = pooling[names[k].from] end
    end
 
    function class:updateOutput(input)
