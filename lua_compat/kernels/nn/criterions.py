@@ -166,7 +166,7 @@ def binary_cross_entropy_gradient(
 
 
 def _margin(x: Tensor, y: Tensor, weights: None, average: bool, margin: float) -> Tensor:
-    z = margin - x * y
+    z = margin - x * y.reshape(x.shape)
     values = torch.where(z > 0, z, 0.0)
     return values.mean() if average else values.sum()
 
@@ -175,6 +175,13 @@ def _hinge_embedding(x: Tensor, y: Tensor, weights: None, average: bool, margin:
     y = y.reshape(x.shape)
     values = torch.where(y == -1, 0.0, x) + torch.where((y == 1) | (x > margin), 0.0, margin - x)
     return values.mean() if average else values.sum()
+
+
+def _hinge_embedding_gradient(x: Tensor, y: Tensor, average: bool, margin: float) -> Tensor:
+    """Returns y where there is a loss: Torch7's gradient, whatever y is."""
+    y = y.reshape(x.shape)
+    result = torch.where((y == -1) & (x > margin), 0.0, y)
+    return result / x.numel() if average else result
 
 
 def _multi_margin(
@@ -224,11 +231,14 @@ def loss(
 def loss_gradient(
     grad: Out, x: Tensor, target: Tensor, weights: Tensor | None, name: str, average: bool, *numbers: float
 ) -> None:
-    f = _DIFFERENTIATED[name]
     numbers = rounded(numbers, x)
-    one = x.new_ones(())
-    inputs = [x, target.to(x.dtype), weights]
-    (result,) = gradients(lambda t, y, w: f(t, y, w, average, *numbers), inputs, [0], one)
+    target = target.to(x.dtype)
+    if name == "hinge_embedding":
+        result = _hinge_embedding_gradient(x, target, average, *numbers)
+    else:
+        f = _DIFFERENTIATED[name]
+        inputs = [x, target, weights]
+        (result,) = gradients(lambda t, y, w: f(t, y, w, average, *numbers), inputs, [0], x.new_ones(()))
     grad.resize_(x.shape)
     grad.copy_(result)
 

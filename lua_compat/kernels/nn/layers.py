@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from lua_compat.kernels.nn.sizes import as_output, sizes_text
 from lua_compat.kernels.results import Out, write
 
 Kernel = Callable[..., None]
@@ -65,11 +66,14 @@ def _taking_numbers_of(f: Callable[..., Tensor], tensors: int, kernel: Kernel) -
 
 
 def layer_kernels(
-    f: Callable[..., Tensor], gradient: Callable[..., Tensor] | None = None
+    f: Callable[..., Tensor],
+    gradient: Callable[..., Tensor] | None = None,
+    shape: Callable[..., Sequence[int]] | None = None,
 ) -> tuple[Kernel, Kernel]:
     """Returns the kernels for the output and the gradient of ``f(x, numbers...)``.
 
-    ``gradient(x, grad_output, numbers...)`` is given where it is faster than autograd.
+    ``gradient(x, grad_output, numbers...)`` is given where it is faster than autograd, and with it
+    ``shape(x, numbers...)``, the sizes of the output, unless it checks those of grad_output itself.
     """
 
     def output(out: Out, x: Tensor, *numbers: Any) -> None:
@@ -77,6 +81,8 @@ def layer_kernels(
 
     def output_gradient(grad: Out, x: Tensor, grad_output: Tensor, *numbers: Any) -> None:
         if gradient is not None:
+            if shape is not None:
+                grad_output = as_output(grad_output, shape(x, *numbers))
             write(grad, gradient(x, grad_output, *numbers))
             return
         (result,) = gradients(lambda t: f(t, *numbers), [x], [0], grad_output)
@@ -86,23 +92,33 @@ def layer_kernels(
 
 
 def pair_kernels(
-    f: Callable[..., Tensor], gradient: Callable[..., tuple[Tensor, Tensor]] | None = None
+    f: Callable[..., Tensor],
+    gradient: Callable[..., tuple[Tensor, Tensor]] | None = None,
+    elementwise: bool = False,
 ) -> tuple[Kernel, Kernel]:
     """Does as ``layer_kernels`` for two inputs, ``f(a, b, numbers...)``; one kernel computes both
-    gradients."""
+    gradients. ``elementwise``: b must have as many elements as a, and is read with a's sizes."""
+
+    def beside(a: Tensor, b: Tensor) -> Tensor:
+        if not elementwise or a.shape == b.shape:
+            return b
+        if a.numel() != b.numel():
+            raise ValueError(f"inputs of the sizes {sizes_text(a)} and {sizes_text(b)}: the same expected")
+        return b.reshape(a.shape)
 
     def output(out: Out, a: Tensor, b: Tensor, *numbers: Any) -> None:
-        write(out, f(a, b, *numbers))
+        write(out, f(a, beside(a, b), *numbers))
 
     def output_gradients(
         grad_a: Out, grad_b: Out, a: Tensor, b: Tensor, grad_output: Tensor, *numbers: Any
     ) -> None:
+        b_sizes, b = b.shape, beside(a, b)
         if gradient is not None:
             of_a, of_b = gradient(a, b, grad_output, *numbers)
         else:
             of_a, of_b = gradients(lambda s, t: f(s, t, *numbers), [a, b], [0, 1], grad_output)
         write(grad_a, of_a)
-        write(grad_b, of_b)
+        write(grad_b, of_b.reshape(b_sizes))
 
     return _taking_numbers_of(f, 2, output), _taking_numbers_of(f, 2, output_gradients)
 
@@ -111,11 +127,13 @@ def parametric_kernels(
     f: Callable[..., Tensor],
     grad_input: Callable[..., Tensor] | None = None,
     grad_parameters: Callable[..., tuple[Tensor, Tensor | None]] | None = None,
+    shape: Callable[..., Sequence[int]] | None = None,
 ) -> tuple[Kernel, Kernel, Kernel]:
     """Returns the kernels of ``f(x, weight, bias or None, numbers...)``: output and gradients.
 
     ``grad_input`` and ``grad_parameters`` take (x, grad_output, weight, bias, numbers...) and are given where
-    they are faster than autograd.
+    they are faster than autograd, and with them ``shape(x, weight, numbers...)``, the sizes of the output,
+    unless they check those of grad_output themselves.
     """
 
     def output(out: Out, x: Tensor, weight: Tensor, bias: Tensor | None, *numbers: Any) -> None:
@@ -125,6 +143,8 @@ def parametric_kernels(
         grad: Out, x: Tensor, grad_output: Tensor, weight: Tensor, bias: Tensor | None, *numbers: Any
     ) -> None:
         if grad_input is not None:
+            if shape is not None:
+                grad_output = as_output(grad_output, shape(x, weight, *numbers))
             write(grad, grad_input(x, grad_output, weight, bias, *numbers))
             return
         (result,) = gradients(lambda t, w, b: f(t, w, b, *numbers), [x, weight, bias], [0], grad_output)
@@ -143,6 +163,8 @@ def parametric_kernels(
         """Adds scale times the gradients to grad_weight and grad_bias."""
         of_bias: Tensor | None
         if grad_parameters is not None:
+            if shape is not None:
+                grad_output = as_output(grad_output, shape(x, weight, *numbers))
             of_weight, of_bias = grad_parameters(x, grad_output, weight, bias, *numbers)
         else:
             wanted = [1] if grad_bias is None else [1, 2]

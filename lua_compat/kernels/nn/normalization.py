@@ -205,7 +205,7 @@ def _normalize_gradient(x: Tensor, grad: Tensor, p: Scalar, eps: Scalar) -> Tens
     return grad / length - products / (powers * length) * slopes
 
 
-normalize, normalize_gradient = layer_kernels(_normalize, _normalize_gradient)
+normalize, normalize_gradient = layer_kernels(_normalize, _normalize_gradient, lambda x, p, eps: x.shape)
 
 
 def _sums_of_planes(x: Tensor, before: int, after: int) -> Tensor:
@@ -238,4 +238,6 @@ def _cross_map_lrn_gradient(
     return (grads * power - 2 * alpha * beta / size * images * through).view(x.shape).to(x.dtype)
 
 
-cross_map_lrn, cross_map_lrn_gradient = layer_kernels(_cross_map_lrn, _cross_map_lrn_gradient)
+cross_map_lrn, cross_map_lrn_gradient = layer_kernels(
+    _cross_map_lrn, _cross_map_lrn_gradient, lambda x, size, alpha, beta, k: x.shape
+)

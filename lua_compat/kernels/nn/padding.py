@@ -53,8 +53,14 @@ def _padding_gradient(plane: Callable[..., Tensor], volume: Callable[..., Tensor
     return gradient
 
 
+def _padded_sizes(x: Tensor, *sides: int) -> tuple[int, ...]:
+    axes = len(sides) // 2
+    each = zip(x.shape[-1 : -axes - 1 : -1], sides[::2], sides[1::2], strict=True)
+    return (*x.shape[:-axes], *reversed([n + before + behind for n, before, behind in each]))
+
+
 zero_padding, zero_padding_gradient = layer_kernels(
-    _pad("constant"), lambda x, grad, *sides: F.pad(grad, [-n for n in sides])
+    _pad("constant"), lambda x, grad, *sides: F.pad(grad, [-n for n in sides]), _padded_sizes
 )
 reflection_padding, reflection_padding_gradient = layer_kernels(
     _pad("reflect"), _padding_gradient(_aten.reflection_pad2d_backward, _aten.reflection_pad3d_backward)

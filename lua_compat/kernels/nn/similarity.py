@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lua_compat.kernels.nn.layers import pair_kernels
+from lua_compat.kernels.nn.sizes import as_output
 from lua_compat.kernels.results import Out, Scalar, write
 
 __all__ = [
@@ -56,6 +57,7 @@ def cosine(out: Out, x: Tensor, weight: Tensor) -> None:
 
 
 def cosine_grad_input(grad: Out, x: Tensor, grad_output: Tensor, weight: Tensor) -> None:
+    grad_output = as_output(grad_output, (*x.shape[:-1], weight.shape[0]))
     length = _lengths(x)
     along = (grad_output * _cosines(x, weight)).sum(-1, keepdim=True)
     write(grad, (grad_output @ (weight / _lengths(weight)) - along * x / length) / length)
@@ -66,7 +68,8 @@ def cosine_grad_weight(
 ) -> None:
     """Adds the gradient. As in Torch7, scale applies only to a vector x, and there to the first term."""
     factor = scale if x.dim() == 1 else 1.0
-    x, grad_output = torch.atleast_2d(x), torch.atleast_2d(grad_output)
+    x = torch.atleast_2d(x)
+    grad_output = as_output(grad_output, (x.shape[0], weight.shape[0]))
     length = _lengths(weight)
     along = (grad_output * _cosines(x, weight)).sum(0).unsqueeze(1)
     grad_weight.add_((factor * (grad_output.t() @ (x / _lengths(x))) - along * weight / length) / length)
@@ -157,8 +160,8 @@ def _pairwise_distance_gradients(
     return result, 0 - result
 
 
-dot_product, dot_product_gradients = pair_kernels(lambda a, b: (a * b).sum(-1).reshape(-1))
-cosine_distance, cosine_distance_gradients = pair_kernels(_cosine_distance)
+dot_product, dot_product_gradients = pair_kernels(lambda a, b: (a * b).sum(-1).reshape(-1), elementwise=True)
+cosine_distance, cosine_distance_gradients = pair_kernels(_cosine_distance, elementwise=True)
 pairwise_distance, pairwise_distance_gradients = pair_kernels(
-    _pairwise_distance, _pairwise_distance_gradients
+    _pairwise_distance, _pairwise_distance_gradients, elementwise=True
 )

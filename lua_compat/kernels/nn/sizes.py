@@ -50,6 +50,17 @@ def check_same_shape(x: Tensor, grad_output: Tensor) -> None:
         )
 
 
+def as_output(grad_output: Tensor, shape: Sequence[int]) -> Tensor:
+    """Returns a gradOutput with the output's sizes, ``shape``; ValueError unless it has as many elements.
+
+    PyTorch would repeat a gradOutput with fewer.
+    """
+    if grad_output.numel() != math.prod(shape):
+        expected = " x ".join(map(str, shape))
+        raise ValueError(f"gradOutput has the sizes {sizes_text(grad_output)}; [{expected}] expected")
+    return grad_output.reshape(tuple(shape))
+
+
 def check_gradient(grad_output: Tensor, shape: Sequence[int]) -> None:
     """Raises ValueError unless a gradOutput has the sizes of the output, ``shape``."""
     for axis, size in enumerate(shape):

@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lua_compat.kernels.indices import check_indices, check_shape
+from lua_compat.kernels.nn.sizes import as_output
 from lua_compat.kernels.results import Out
 
 __all__ = [
@@ -52,6 +53,7 @@ def sparse_linear_grad_parameters(
     scale: float,
 ) -> None:
     """Adds scale times the gradients, and decay times the weight."""
+    grad_output = as_output(grad_output, (len(grad_output), weight.shape[0]))
     rows, places, values = _entries(table, weight.shape[1], len(grad_output))
     grad_weight.index_add_(1, places, (grad_output[rows] * values.unsqueeze(1)).t(), alpha=scale)
     grad_bias.add_(grad_output.sum(0), alpha=scale)

@@ -262,4 +262,5 @@ def _gated_linear_unit(x: Tensor, dimension: int) -> Tensor:
 gated_linear_unit, gated_linear_unit_gradient = layer_kernels(
     _gated_linear_unit,
     lambda x, grad, dimension: _aten.glu_backward(grad, x, dimension - 1),
+    lambda x, dimension: [n // 2 if axis == dimension - 1 else n for axis, n in enumerate(x.shape)],
 )

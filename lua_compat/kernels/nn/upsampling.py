@@ -109,8 +109,22 @@ def _pixel_shuffle(x: Tensor, factor: Scalar) -> Tensor:
     return F.pixel_shuffle(x, int(factor))
 
 
-upsample_nearest, upsample_nearest_gradient = layer_kernels(_upsample_nearest, _upsample_nearest_gradient)
-upsample_linear, upsample_linear_gradient = layer_kernels(_upsample_linear, _upsample_linear_gradient)
+def _shuffled(x: Tensor, factor: Scalar) -> tuple[int, ...]:
+    *batch, planes, height, width = x.shape
+    r = int(factor)
+    return (*batch, planes // r**2, height * r, width * r)
+
+
+def _enlarged(x: Tensor, *sizes: int) -> tuple[int, ...]:
+    return (*x.shape[: -len(sizes)], *sizes)
+
+
+upsample_nearest, upsample_nearest_gradient = layer_kernels(
+    _upsample_nearest, _upsample_nearest_gradient, _enlarged
+)
+upsample_linear, upsample_linear_gradient = layer_kernels(
+    _upsample_linear, _upsample_linear_gradient, _enlarged
+)
 pixel_shuffle, pixel_shuffle_gradient = layer_kernels(
-    _pixel_shuffle, lambda x, grad, factor: F.pixel_unshuffle(grad, int(factor))
+    _pixel_shuffle, lambda x, grad, factor: F.pixel_unshuffle(grad, int(factor)), _shuffled
 )

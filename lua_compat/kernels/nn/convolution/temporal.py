@@ -48,6 +48,10 @@ def _temporal_convolution_grad_parameters(
     return rows.t() @ windows.reshape(len(rows), -1), rows.sum(0)
 
 
+def _temporal_convolution_sizes(x: Tensor, weight: Tensor, kw: int, dw: int) -> tuple[int, ...]:
+    return (*x.shape[:-2], (x.shape[-2] - kw) // dw + 1, weight.shape[0])
+
+
 def _temporal_row_convolution(
     x: Tensor, weight: Tensor, bias: Tensor | None, dw: int, features_first: bool
 ) -> Tensor:
@@ -64,7 +68,10 @@ def _temporal_row_convolution(
 
 temporal_convolution, temporal_convolution_grad_input, temporal_convolution_grad_parameters = (
     parametric_kernels(
-        _temporal_convolution, _temporal_convolution_grad_input, _temporal_convolution_grad_parameters
+        _temporal_convolution,
+        _temporal_convolution_grad_input,
+        _temporal_convolution_grad_parameters,
+        _temporal_convolution_sizes,
     )
 )
 temporal_row_convolution, temporal_row_convolution_grad_input, temporal_row_convolution_grad_parameters = (

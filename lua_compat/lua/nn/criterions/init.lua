@@ -4,6 +4,7 @@ for _, part in ipairs{ 'nll', 'elementwise', 'margins', 'cosine_embedding' } do
 end
 local kernel = require('torch.core.kernels').of_layers
 local declared = require 'nn.shared.declared'
+local sizes = require 'nn.shared.sizes'
 local whole_numbers = require 'nn.shared.whole_numbers'
 local Criterion = torch.getmetatable('nn.Criterion')
 
@@ -106,13 +107,7 @@ function CrossEntropy:updateGradInput(input, target)
    return self.gradInput
 end
 
-local function sizes(t) return '[' .. table.concat(t:size():totable(), ' x ') .. ']' end
-local function check_counts(input, target)
-   if input:nElement() == target:nElement() then return end
-   error(('input and target have different number of elements: input%s has %d elements, while target%s has %d '
-      .. 'elements'):format(
-      sizes(input), input:nElement(), sizes(target), target:nElement()), 0)
-end
+local function check_counts(input, target) sizes.check_counts(input, 'input', target, 'target') end
 local function check_sizes(input, target)
    assert(input:isSameSizeAs(target), 'input and target should have the same size')
 end
@@ -186,7 +181,12 @@ local function in_its_type(target, input)
    return type(target) == 'number' and input.new{ target } or target:typeAs(input)
 end
 
-loss('MarginCriterion', 'margin')
+local function of_as_many(target, input)
+   check_counts(input, target)
+   return target
+end
+
+loss('MarginCriterion', 'margin', nil, of_as_many)
 loss('HingeEmbeddingCriterion', 'hinge_embedding', nil, in_its_type)
 loss('MultiMarginCriterion', 'multi_margin', function(self)
    assert(self.p == 1 or self.p == 2, 'only p=1 and p=2 supported')
@@ -416,14 +416,25 @@ function CosineEmbedding:__init(...)
    set_cosine(self, ...)
    self.gradInput = { torch.Tensor(), torch.Tensor() }
 end
+-- The two inputs and y, a tensor with an element for each row.
+local function rows_and_sides(input, y)
+   local a, b = input[1], input[2]
+   y = number_or_tensor(y, a)
+   sizes.check_counts(a, 'input[1]', b, 'input[2]')
+   local rows = a:dim() == 1 and 1 or a:size(1)
+   if y:nElement() ~= rows then
+      error(('input of %d rows and y of %d elements: one element expected for each row'):format(rows, y:nElement()), 0)
+   end
+   return a, b, y
+end
 function CosineEmbedding:updateOutput(input, y)
-   self.output = kernel.cosine_embedding(input[1], input[2], number_or_tensor(y, input[1]),
-      cosine_fields(self))
+   local a, b, sides = rows_and_sides(input, y)
+   self.output = kernel.cosine_embedding(a, b, sides, cosine_fields(self))
    return self.output
 end
 function CosineEmbedding:updateGradInput(input, y)
-   kernel.cosine_embedding_gradients(self.gradInput[1], self.gradInput[2], input[1], input[2],
-      number_or_tensor(y, input[1]), cosine_fields(self))
+   local a, b, sides = rows_and_sides(input, y)
+   kernel.cosine_embedding_gradients(self.gradInput[1], self.gradInput[2], a, b, sides, cosine_fields(self))
    return self.gradInput
 end
 

@@ -190,7 +190,12 @@ function Replicate:updateOutput(input)
    return self.output:set(one:expand(sizes))
 end
 function Replicate:updateGradInput(input, gradOutput)
-   return self.gradInput:sum(gradOutput, new_dimension(self, input)):resizeAs(input)
+   local copies, d = self.nfeatures, new_dimension(self, input)
+   if gradOutput:nElement() ~= copies * input:nElement() or gradOutput:size(d) ~= copies then
+      error(('Replicate: gradOutput of %d elements, %d copies of %d expected'):format(gradOutput:nElement(), copies,
+         input:nElement()), 0)
+   end
+   return self.gradInput:sum(gradOutput, d):resizeAs(input)
 end
 
 local Contiguous = torch.class('nn.Contiguous', 'nn.Module')

@@ -123,7 +123,7 @@ function Cosine:updateOutput(input)
 end
 function Cosine:updateGradInput(input, gradOutput)
    if not self.gradInput then return end
-   if not gradOutput:isSameSizeAs(self.output) then gradOutput = gradOutput:expandAs(self.output) end
+   if gradOutput:dim() ~= input:dim() then error('the number of dimensions provided must equal tensor:dim()', 0) end
    kernel.cosine_grad_input(self.gradInput, input, gradOutput, self.weight)
    return self.gradInput
 end

@@ -2,10 +2,12 @@
 --    f_in_place(self, input): the kernel for in-place use, if Torch7 treats NaN differently there
 --    of_gradient: converts the function's parameters to the gradient's, if they differ
 --    of_output: whether the derivative is computed from the output
+--    strict: whether Torch7 wants a gradOutput of the same sizes, and not only of as many elements
 --    init(self): the rest of the constructor; check(self): raises for invalid fields
 for _, part in ipairs{ 'elementwise', 'prelu', 'gated_linear', 'softmax' } do require('nn.transfer.luajit.' .. part) end
 local kernel = require('torch.core.kernels').of_layers
 local layer = require 'nn.shared.layer'
+local sizes = require 'nn.shared.sizes'
 local overloads = require 'torch.tensor.overloads'
 local rectifiers = require 'nn.transfer.luajit.rectifiers'
 local declared = require 'nn.shared.declared'
@@ -45,10 +47,10 @@ local function define(row)
    end
 
    function class:updateGradInput(input, gradOutput)
-      local inplace = is_in_place(self)
+      local inplace, x = is_in_place(self), row.of_output and self.output or input
+      gradOutput = sizes.like(gradOutput, x, row.of_output and 'output' or 'input', row.strict)
       if inplace then self.gradInput:set(gradOutput) end
-      kernel.transfer_gradient(self.gradInput, row.of_output and self.output or input, gradOutput, f(inplace, input),
-         of_gradient(values(self)))
+      kernel.transfer_gradient(self.gradInput, x, gradOutput, f(inplace, input), of_gradient(values(self)))
       return self.gradInput
    end
 
@@ -72,9 +74,9 @@ for _, row in ipairs{
    { name = 'Exp', f = 'exp', of_output = true },
    { name = 'Log', f = 'log' },
    { name = 'Sigmoid', f = 'sigmoid', of_output = true },
-   { name = 'Square', f = 'square' },
-   { name = 'Sqrt', f = 'sqrt', of_output = true },
-   { name = 'Tanh', f = 'tanh', of_output = true },
+   { name = 'Square', f = 'square', strict = true },
+   { name = 'Sqrt', f = 'sqrt', of_output = true, strict = true },
+   { name = 'Tanh', f = 'tanh', of_output = true, strict = true },
    { name = 'SoftSign', f = 'soft_sign' },
    { name = 'LogSigmoid', f = 'log_sigmoid' },
    { name = 'SoftPlus', f = 'soft_plus',
@@ -181,6 +183,13 @@ layer.with_parameters{ name = 'PReLU', start = 0.25,
       end
    end,
    weight = function(self) return math.max(self.nOutputPlane, 1) end }
+local PReLU = torch.getmetatable('nn.PReLU')
+for _, name in ipairs{ 'updateGradInput', 'accGradParameters' } do
+   local compute = PReLU[name]
+   PReLU[name] = function(self, input, gradOutput, scale)
+      return compute(self, input, sizes.like(gradOutput, input, 'input'), scale)
+   end
+end
 
 -- f(x) = x for x > 0, else x times a number drawn between lower and upper (their mean in evaluation)
 local RReLU = torch.class('nn.RReLU', 'nn.Module')
@@ -216,16 +225,13 @@ function RReLU:updateOutput(input)
    return inplace and self.output:set(input) or output
 end
 function RReLU:updateGradInput(input, gradOutput)
-   if input:nElement() ~= gradOutput:nElement() then
-      error(('input and gradOutput have different number of elements: %d and %d'):format(input:nElement(),
-         gradOutput:nElement()), 0)
-   end
+   sizes.check_counts(input, 'input', gradOutput, 'gradOutput')
    local _, _, apart, mean, train, inplace = fields_of(self, input)
    local gradient = inplace and gradOutput or self.gradInput
    if train and apart > ALIKE then
       gradient:cmul(gradOutput, self.noise)
    else
-      if not gradOutput:isSameSizeAs(input) then gradOutput = gradOutput:contiguous():viewAs(input) end
+      gradOutput = sizes.like(gradOutput, input, 'input')
       kernel.transfer_gradient(inplace and gradOutput or gradient, input, gradOutput, 'leaky_relu_in_place', mean)
    end
    return inplace and self.gradInput:set(gradOutput) or gradient

@@ -83,7 +83,11 @@ local function reshaped(t, like)
    return view
 end
 
-local function as_like(x, like) return same_size(x, like) and x or is_contiguous(x) and reshaped(x, like) end
+-- x, or a view of it with like's sizes; nil if its elements are others, or apart.
+local function as_like(x, like)
+   if same_size(x, like) then return x end
+   return is_contiguous(x) and count(x) == count(like) and reshaped(x, like) or nil
+end
 
 -- The same for tensors of n elements each; those with other sizes must be contiguous.
 local function plan_all(r, t, s, n)
@@ -267,7 +271,7 @@ local function of_elements(T, x, y, r, further)
 end
 
 local LOOPS = [[
-   return function(r, t, s, v, n, result, may_be_many, in_one_piece)
+   local function loop(r, t, s, v, n, result, may_be_many, in_one_piece)
       local p, q, u = first_element(r), first_element(t), first_element(s)
       if is_contiguous(r) and (t == r or is_contiguous(t)) and (s == t or is_contiguous(s)) or $writes
          and are_turned(r, t, s) then
@@ -278,7 +282,10 @@ local LOOPS = [[
          end
          return true, result
       end
-      if not plan_all(r, t, s, n) then return no 'elements that three loops cannot follow' end
+      if not plan_all(r, t, s, n) then
+         if n > few.LIMIT and not may_be_many then return no 'elements that three loops cannot follow' end
+         return by_slices(loop, r, t, s, v, n, result, may_be_many, in_one_piece)
+      end
       if n <= $rows and (in_rows() or $branches and in_one_piece) and (not $writes or have_own_memory()) then
          local to = p
          q = together(t.T, 2, q, steps2, true)
@@ -309,7 +316,34 @@ local LOOPS = [[
       end
       return true, result
    end
+   return loop
 ]]
+
+-- Runs a loop for each slice of the outermost dimension, where three loops do not suffice for the whole. All slices
+-- have one geometry, so it refuses the first or none.
+local function outermost(x, d)
+   local slice = { T = x.T, S = x.S, off = x.off, nd = x.nd - d }
+   for k = 1, 2 * slice.nd do slice[k] = x[2 * d + k] end
+   return slice
+end
+
+local function by_slices(loop, r, t, s, v, n, result, ...)
+   if not (same_size(r, t) and same_size(r, s)) then return no 'sizes that differ, of elements that lie apart' end
+   local d = 1
+   while r[2 * d - 1] == 1 do d = d + 1 end
+   local slices, x = r[2 * d - 1], outermost(r, d)
+   local y = t == r and x or outermost(t, d)
+   local z = s == t and y or outermost(s, d)
+   for _ = 1, slices do
+      local done
+      done, result = loop(x, y, z, v, n / slices, result, ...)
+      if not done then return false end
+      x.off = x.off + r[2 * d]
+      if y ~= x then y.off = y.off + t[2 * d] end
+      if z ~= y then z.off = z.off + s[2 * d] end
+   end
+   return true, result
+end
 
 -- Whole numbers are computed as in C: in 64 bits, of which the low bits are kept.
 local function read_whole(p, i) return p[i] + 0LL end
@@ -334,7 +368,7 @@ local function loops(body, keys, reading)
       local read_x, read_y = reading(R, T)
       return templates.compile('torch.luajit.elementwise', LOOPS, { body = body, reads = has(body, 'r'),
          writes = body:find('%f[%w]p%f[%W]') ~= nil, branches = body:find ' and ' ~= nil, rows = ROWS, few = few,
-            no = no,
+            no = no, by_slices = by_slices,
          first_element = first_element, in_rows = in_rows, are_turned = are_turned, together = together,
          scatter = scatter, have_own_memory = have_own_memory, plan_all = plan_all, is_contiguous = is_contiguous,
          turns = turns, steps1 = steps1, steps2 = steps2, steps3 = steps3 },

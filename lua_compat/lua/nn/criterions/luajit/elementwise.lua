@@ -81,7 +81,7 @@ function luajit.elementwise_loss(x, target, name, average)
    if name == 'soft_margin' then return logistic.soft_margin(x, target, average) end
    local f = add_up[name]
    if not f then return no 'a loss that only PyTorch computes' end
-   if not gates.typed(x.T, x, target) or not gates.same_size(x, target) then return false end
+   if not gates.typed(x.T, x, target) or not gates.same_elements(x, target) then return false end
    local sum
    if name == 'mse' and not few.small(x, count(x)) then sum = squared_distance(x, target) end
    if not sum then sum = f(x, target, 0) end
@@ -93,7 +93,7 @@ function luajit.elementwise_loss_gradient(gradient, x, target, name, average)
    if name == 'soft_margin' then return logistic.soft_margin_gradient(gradient, x, target, average) end
    local f, n = differentiate[name], count(x)
    if not f then return no 'a loss that only PyTorch computes' end
-   if not (gates.typed(x.T, gradient) and gates.few_for_now(n, MOST * few.LIMIT) and gates.same_size(x, target)
+   if not (gates.typed(x.T, gradient) and gates.few_for_now(n, MOST * few.LIMIT) and gates.same_elements(x, target)
       and gates.apart(gradient, x, target)) then
       return false
    end

@@ -20,14 +20,14 @@ local sums = {
 -- Each element of the gradient; v: the margin, w: the weight of each element
 local slopes = {
    margin = few.pointwise('v - $x * $y > 0 and -w * $y or 0', false, 2, '-w * $y * $gate(v - $x * $y) + 0'),
-   hinge_embedding = few.pointwise('w * (($y == -1 and 0 or 1) - ($y ~= 1 and v - $x >= 0 and 1 or 0))'),
+   hinge_embedding = few.pointwise('$y == -1 and $x > v and 0 or w * $y'),
 }
 
 -- Whether input and target are few numbers of one type and of equal sizes, without NaNs. Weighted losses are left to
 -- Python.
 local function are_plain(x, target, weights)
    if weights then return no 'weights' end
-   return gates.few(count(x), few.LIMIT) and gates.typed(x.T, x, target) and gates.same_size(x, target)
+   return gates.few(count(x), few.LIMIT) and gates.typed(x.T, x, target) and gates.same_elements(x, target)
       and (few.reads_plainly(x, target) or no 'numbers that are not finite, or no BLAS')
 end
 
@@ -62,7 +62,7 @@ end
 local slope_of_cross_entropy = few.pointwise('v * ($x - $y) / ((1 - $x + 1e-12) * ($x + 1e-12))')
 function luajit.binary_cross_entropy_gradient(gradient, x, target, weights, average)
    local n = count(x)
-   if not (gates.few(n, few.LIMIT) and gates.typed(x.T, x, gradient, target) and gates.same_size(x, target)
+   if not (gates.few(n, few.LIMIT) and gates.typed(x.T, x, gradient, target) and gates.same_elements(x, target)
       and gates.apart(gradient, x, target, weights)) then
       return false
    end

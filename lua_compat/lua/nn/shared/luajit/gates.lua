@@ -8,8 +8,8 @@ local few = require 'torch.luajit.elementwise'
 local library = require 'torch.core.library'
 local rooms = require 'nn.shared.luajit.scratch'
 
-local is_contiguous, same_size, resize, resize_as = memory.is_contiguous, memory.same_size, memory.resize,
-   memory.resize_as
+local count, is_contiguous, same_size = memory.count, memory.is_contiguous, memory.same_size
+local resize, resize_as = memory.resize, memory.resize_as
 local is_apart, lies_apart = overlap.is_apart, overlap.lies_apart
 
 local gates = {}
@@ -55,6 +55,12 @@ end
 function gates.within(n, most, what) return n <= most or no(what, most) end
 
 function gates.same_size(a, b) return same_size(a, b) or no 'tensors of different sizes' end
+
+-- Whether a and b can be traversed together: they have the same sizes, or are contiguous with as many elements.
+function gates.same_elements(a, b)
+   return same_size(a, b) or is_contiguous(a) and is_contiguous(b) and count(a) == count(b)
+      or no 'tensors of different sizes'
+end
 
 -- Whether all elements of t are finite; they can then be read directly.
 function gates.finite(t) return blas.reads_plainly(t, true) or no 'numbers that are not finite, or no BLAS' end
