@@ -25,7 +25,7 @@ import torch
 from torch import Tensor, nn
 
 from convnet_benchmarks.nets.engine import BACKENDS, EnginePhases, compile
-from convnet_benchmarks.nets.engine.choice.tuning import Tuner
+from convnet_benchmarks.nets.engine.choice.tuning import RULE, Choice, Tuner
 from convnet_benchmarks.nets.engine.memory import Memory
 from convnet_benchmarks.nets.phases import FORWARD, INPUT_GRADIENT
 from tests.helpers.engine_conditions import WITH_AND_WITHOUT, c_compiler, threads
@@ -302,8 +302,8 @@ def check_case(seed: int, runs: int = 3) -> None:
     plain = exact_results(copy.deepcopy(case.module), odd_x, odd_grad)
     double = exact_results(copy.deepcopy(case.module).double(), odd_x.double(), odd_grad.double())
 
-    def choose(tuner: Tuner, key: str, candidates: Any, *_: Any) -> str:
-        return draw.choice(sorted(candidates))
+    def decide(tuner: Tuner, key: str, candidates: Any, *_: Any) -> Choice:
+        return Choice(draw.choice(sorted(candidates)), RULE)
 
     pairs = list(itertools.product(case.backends, WITH_AND_WITHOUT))
     for backend, compiler in draw.sample(pairs, min(runs, len(pairs))):
@@ -313,8 +313,8 @@ def check_case(seed: int, runs: int = 3) -> None:
             c_compiler(compiler),
             threads(draw.choice((1, 1, 1, 1, 2, 3))),
             guard_pages(draw),
-            mock.patch.object(Tuner, "choose", choose),
-            mock.patch("convnet_benchmarks.nets.engine.kernels.compiled.ahead.start", lambda *_: None),
+            mock.patch.object(Tuner, "decide", decide),
+            mock.patch("convnet_benchmarks.nets.engine.ahead.compile_ahead", lambda *_: None),
             compile(module, case.shape, backend, case.dtype, inference=inference) as phases,
         ):
             names = [layer.algorithms for layer in phases.report().layers]
