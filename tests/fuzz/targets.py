@@ -60,8 +60,8 @@ def _file(name: str, data: bytes) -> Path:
     return path
 
 
-def _one_line(error: Exception) -> None:
-    assert str(error).isprintable() and 0 < len(str(error)) < 10_000, repr(str(error))[:300]
+def _one_line(text: str) -> None:
+    assert text.isprintable() and 0 < len(text) < 10_000, repr(text)[:300]
 
 
 # .t7: a mutation and checks of its own
@@ -100,7 +100,7 @@ def _read_hdf5(data: bytes) -> str:
     try:
         hdf5.load(_file("case.h5", data))
     except hdf5.HDF5Error as error:
-        _one_line(error)
+        _one_line(str(error))
         return "error"
     return "value"
 
@@ -128,7 +128,7 @@ def _read_results(name: str, data: bytes) -> str:
     try:
         load_results(str(_file(name, data)))
     except UserError as error:
-        _one_line(error)
+        _one_line(str(error))
         return "error"
     return "value"
 
@@ -210,7 +210,7 @@ def _read_caffe(data: bytes) -> str:
     try:
         described = caffe_read(torch.empty(0), _prototxt(), str(_file("case.caffemodel", data)))
     except ValueError as error:
-        _one_line(error)
+        _one_line(str(error).encode("latin-1").decode("utf-8"))  # it is for Lua, which has bytes
         return "error"
     assert isinstance(json.loads(described)["layers"], list)
     return "value"

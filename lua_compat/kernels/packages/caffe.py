@@ -176,9 +176,10 @@ def _pooling(layer: Any) -> dict[str, Any]:
 
 
 def _inner_product(layer: Any) -> dict[str, Any]:
-    outputs, inputs = (shape := _shape(layer.blobs[0]))[-2:] if _shape(layer.blobs[0]) else (0, 0)
-    if math.prod(shape) != outputs * inputs:
+    shape = _shape(layer.blobs[0])
+    if len(shape) < 2 or math.prod(shape[:-2]) != 1:
         raise _Bad(f"a weight of sizes {shape}, not a matrix")
+    outputs, inputs = shape[-2:]
     return {
         "inputs": _size(inputs, "its number of inputs"),
         "outputs": _size(outputs, "its number of outputs"),

@@ -70,6 +70,10 @@ def test_a_name_that_is_no_text(tmp_path: Path) -> None:
         (field(100, fields({1: "c", 2: "Convolution"}) + field(106, field(4, 3))
                + field(7, field(7, field(1, b"\x80\x80\x80\x80\x10" * 4)) + field(5, b"1234"))),
          "layer 'c': "),
+        (field(100, fields({1: "f", 2: "InnerProduct"}) + field(7, field(7, b""))),
+         r"layer 'f': a weight of sizes \[\], not a matrix"),
+        (field(100, fields({1: "f", 2: "InnerProduct"}) + field(7, field(7, field(1, b"\x03")))),
+         r"layer 'f': a weight of sizes \[3\], not a matrix"),
     ],
 )  # fmt: skip
 def test_wrong_models(model: bytes, words: str, tmp_path: Path) -> None:
