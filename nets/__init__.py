@@ -1,6 +1,6 @@
 """The networks: plain ``torch.nn`` modules, a registry, Torch7's generator and initialisation.
 
-Imported as ``convnet_benchmarks.nets``, a link to this folder. The name ``nets`` is left to the user.
+Imported as ``convnet_benchmarks.nets``, a link to this folder, so that users may have their own ``nets``.
 """
 
 import os

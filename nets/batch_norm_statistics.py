@@ -1,7 +1,7 @@
-"""Running statistics for batch normalisation in a net that was never trained.
+"""Running statistics for batch normalisation in an untrained net.
 
-With those a net starts with (mean 0, variance 1) the signal of a deep one dies on its way: its output no
-longer depends on its input, and denormal numbers slow a CPU down.
+With the initial statistics (mean 0, variance 1) the signal of a deep net vanishes: its output no longer
+depends on its input, and denormal numbers slow a CPU down.
 """
 
 import torch
@@ -10,9 +10,9 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 
 def set_running_statistics(module: nn.Module, sample: Tensor) -> None:
-    """Gives every batch normalisation the mean and variance that it meets on ``sample``, a batch of inputs.
+    """Gives every batch normalisation the mean and variance of its input for ``sample``, a batch of inputs.
 
-    ``module`` is float32 on the CPU and is left in its mode; nothing happens without batch normalisation.
+    ``module`` is float32 on the CPU and keeps its mode; without batch normalisation nothing happens.
     Computed in float64, so that the statistics do not depend on which kernels did it.
     """
     layers = [
@@ -23,9 +23,9 @@ def set_running_statistics(module: nn.Module, sample: Tensor) -> None:
     training, momenta = module.training, [layer.momentum for layer in layers]
     for layer in layers:
         layer.reset_running_stats()
-        layer.momentum = None  # the plain mean of what it meets, not a moving one
+        layer.momentum = None  # a cumulative average, not a moving one
     try:
-        # Dropout draws from the generator, which must not change what the caller draws next.
+        # Dropout draws random numbers, which must not change the caller's.
         with torch.no_grad(), torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
             module.double().train()(sample.double() if sample.is_floating_point() else sample)

@@ -1,11 +1,11 @@
-"""Convolutions that PyTorch cannot run, or gets wrong, on images that lie channels last.
+"""Convolutions of channels-last images on which PyTorch crashes or computes wrong results.
 
-oneDNN's convolution of such images (brgemm), in PyTorch 2.4 to 2.14 (not in 2.15), calls a function that was
-never made, and so ends the process, where the padding is so wide that a filter's tap steps over the whole
-image: to the left of it for one output, to the right of it for the next. That was seen with a bias, with a
-dilation, and across only. And where a stride leaves a single column of outputs, PyTorch 2.13 computes wrong
-numbers: in bfloat16 forward and of weights; in float32 of a single channel, whose images lie both ways.
-Tensors that are contiguous take another way.
+In PyTorch 2.4 to 2.14 (not 2.15), oneDNN's convolution of such images (brgemm) calls a missing function,
+which crashes the process. It happens if the padding is so wide that a tap of the filter skips the whole
+image: it is to the left of the image for one output, to the right of it for the next. It was seen with a bias
+and a dilation, and only horizontally. And PyTorch 2.13 computes wrong results if a stride leaves a single
+column of outputs: in bfloat16 the output and the gradient of the weight; in float32 with a single channel,
+where images are in both layouts. Contiguous tensors take other code.
 """
 
 from typing import Any
@@ -17,23 +17,23 @@ from convnet_benchmarks.nets.pair import pair
 
 
 def is_unsafe(kernel: int, stride: int, padding: int, dilation: int, outputs: int) -> bool:
-    """Returns whether a convolution with these sizes across, and so many columns of outputs, should not run
-    channels last."""
+    """Returns whether a convolution with these horizontal sizes and this many columns of outputs should not
+    run channels last."""
     return may_step_over(kernel, stride, padding, dilation) or is_one_column(stride, outputs)
 
 
 def is_one_column(stride: int, outputs: int) -> bool:
-    """Returns whether all but the first of the windows across are left out by the stride."""
+    """Returns whether the stride skips all windows of a row but the first."""
     return stride > 1 and outputs == 1
 
 
 def contiguous(tensor: Tensor) -> Tensor:
-    """Returns a copy that PyTorch does not take for channels last: images of one channel may be both."""
+    """Returns a copy that PyTorch does not treat as channels last: images of one channel may be both."""
     return tensor.clone(memory_format=torch.contiguous_format)
 
 
 def may_step_over(kernel: int, stride: int, padding: int, dilation: int) -> bool:
-    """Returns whether a tap can step over an image of some width, by a convolution's sizes across.
+    """Returns whether a tap can skip an image of some width, from a convolution's horizontal sizes.
 
     The stride is then larger than the image, and two windows fit into it with its padding: the padding is
     more than half of the window.

@@ -1,4 +1,4 @@
-"""Torch7's criterions, with their forward and backward apart."""
+"""Torch7's criterions, with separate forward and backward methods."""
 
 import torch
 from torch import Tensor

@@ -14,10 +14,10 @@ _LONGEST_WAIT = 5.0
 
 
 class AfterLoading:
-    """Postpones a Ctrl-C until the modules that are being loaded are there, for up to five seconds.
+    """Postpones a Ctrl-C until the modules being imported are loaded, for up to five seconds.
 
-    A library may take the exception for another error in the middle of being loaded, or go on without what it
-    was loading (PyTorch without numpy). As a signal handler it raises KeyboardInterrupt.
+    Inside an import, a library may mistake the exception for another error, or continue without what it was
+    importing (PyTorch without numpy). As a signal handler it raises KeyboardInterrupt.
     """
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class AfterLoading:
             raise KeyboardInterrupt
 
     def puts_off(self, frame: FrameType | None) -> bool:
-        """Returns whether it is too early for a Ctrl-C that has arrived; it then arrives once more."""
+        """Returns whether to postpone a Ctrl-C that has arrived; the signal is then sent again later."""
         now = time.monotonic()
         if not _is_loading(frame) or now - (self._since or now) > _LONGEST_WAIT:
             self._since = None
@@ -49,8 +49,8 @@ def _is_loading(frame: FrameType | None) -> bool:
 
 
 def start(program: str, module: str, function: str, *arguments: object) -> int:
-    """Loads a module and calls its function, which gives the exit code; a Ctrl-C that comes out of it is told
-    in one line, and one that is ignored stays so."""
+    """Imports a module and calls its function, which returns the exit code. Reports a Ctrl-C in one line; one
+    that is ignored stays ignored."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, AfterLoading())
     try:

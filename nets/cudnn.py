@@ -1,4 +1,4 @@
-"""The use of cuDNN, wherever PyTorch convolves with it on a GPU."""
+"""Settings for cuDNN, wherever PyTorch convolves with it on a GPU."""
 
 # How many kernels of a convolution cuDNN's autotuner times, in the order of cuDNN's own estimates. For
 # OverFeat with 64 samples on an H200 choosing from 3 took 1.0 s, and the convolutions 62 ms; from 4 1.8 s

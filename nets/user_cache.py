@@ -1,8 +1,8 @@
-"""The user's cache folder: nothing in it is needed, all of it may be deleted at any time.
+"""The user's cache folder. Everything in it is optional and may be deleted at any time.
 
-Libraries in it are loaded and times in it believed: neither the folder nor a file in it is used where
-somebody else could have written it. ``th`` reads from it at its start: what takes milliseconds to load is
-imported where it is needed.
+Libraries in it are loaded and times in it trusted. So neither the folder nor a file in it is used if somebody
+else could have written it. ``th`` reads from it at its start, so modules that take milliseconds to load are
+imported where they are needed.
 """
 
 import atexit
@@ -16,18 +16,18 @@ from pathlib import Path
 try:
     import grp
     import pwd
-except ImportError:  # not on Windows, whose folders of users are their own
+except ImportError:  # not on Windows, where users' folders are private
     grp = pwd = None  # type: ignore[assignment]
 
 _NAME = "convnet-benchmarks"
 
 
 def user_cache() -> Path:
-    """Returns ``$XDG_CACHE_HOME/convnet-benchmarks``, by default below the system's folder for what users'
-    programs keep: ``~/.cache``, on a Mac ``~/Library/Caches``. It may not exist yet.
+    """Returns ``$XDG_CACHE_HOME/convnet-benchmarks``, by default below the system's cache folder of the user:
+    ``~/.cache``, on a Mac ``~/Library/Caches``. It may not exist yet.
 
-    Where somebody other than the user and root may write to that folder or one above it, a folder below the
-    one for temporary files that belongs to the user alone.
+    If anyone other than the user and root may write to that folder or one above it, returns a private folder
+    below the one for temporary files.
     """
     usual = _usual()
     return usual if _only_ours(usual) else _private()
@@ -42,11 +42,11 @@ def _usual() -> Path:
 
 
 def read_own(path: Path, most: int) -> bytes | None:
-    """Returns the content of a file of the user's or root's that nobody else may write to.
+    """Returns the content of a file that belongs to the user or root and that nobody else may write to.
 
-    None for one that is missing, somebody else's, larger than ``most`` bytes or no ordinary file.
+    None for a file that is missing, somebody else's, larger than ``most`` bytes or not a regular file.
     """
-    # a pipe is not waited for
+    # does not wait for a pipe
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     try:
         with open(os.open(path, flags), "rb") as file:
@@ -60,7 +60,7 @@ def read_own(path: Path, most: int) -> bytes | None:
 
 
 def make_folder(path: Path) -> None:
-    """Makes a folder, and those above it, that only the user can read and write. Raises OSError."""
+    """Makes a folder and its parents, readable and writable only by the user. Raises OSError."""
     if not path.is_dir():
         make_folder(path.parent)
         with contextlib.suppress(FileExistsError):
@@ -68,7 +68,7 @@ def make_folder(path: Path) -> None:
 
 
 def replace_whole(path: Path, content: bytes) -> None:
-    """Writes ``path``, which others find as it was or whole; makes its folder if need be."""
+    """Replaces ``path`` atomically; makes its folder if needed."""
     import tempfile
 
     make_folder(path.parent)
@@ -83,7 +83,7 @@ def replace_whole(path: Path, content: bytes) -> None:
 
 
 def _private() -> Path:
-    """Returns a folder that is surely ours: the same one each time if there is no other in its place."""
+    """Returns a folder that is certainly ours: the same one each time, unless its name is taken."""
     import tempfile
 
     lasting = Path(tempfile.gettempdir()) / f"{_NAME}-{os.getuid()}"
@@ -98,7 +98,7 @@ def _private() -> Path:
 
 @cache
 def _of_this_process(process: int) -> Path:
-    """Returns a new folder, which goes when ``process``, this one, ends; a fork of it makes its own."""
+    """Returns a new folder, removed when ``process``, this one, ends; a fork makes its own."""
     import shutil
     import tempfile
 
@@ -113,7 +113,7 @@ def _of_this_process(process: int) -> Path:
 
 
 def _only_ours(folder: Path) -> bool:
-    """Returns whether nobody else can write to ``folder``, or put another in its place or above it."""
+    """Returns whether nobody else can write to ``folder``, or replace it or one above it."""
     if pwd is None:
         return True
     above = {Path(os.path.abspath(folder)), Path(os.path.realpath(folder))}
@@ -121,7 +121,7 @@ def _only_ours(folder: Path) -> bool:
 
 
 def _keeps(place: Path) -> bool:
-    """Returns whether others can neither replace nor add to what is in a folder; True if there is none."""
+    """Returns whether others can neither replace nor add files in a folder; True if it does not exist."""
     try:
         found = place.stat()
     except FileNotFoundError:
@@ -129,7 +129,7 @@ def _keeps(place: Path) -> bool:
     except OSError:
         return False
     if found.st_mode & stat.S_ISVTX and found.st_uid in (0, os.getuid()):
-        return True  # as /tmp: what is there already belongs to its owner
+        return True  # like /tmp: existing files belong to their owners
     return _is_ours(found)
 
 
@@ -142,7 +142,8 @@ def _is_ours(found: os.stat_result) -> bool:
 
 
 def _has_no_others(group: int) -> bool:
-    """Returns whether a group is the user's or root's own, as many systems make one for each user."""
+    """Returns whether a group has no members besides the user or root; many systems make one for each
+    user."""
     with contextlib.suppress(KeyError):
         user, told = pwd.getpwuid(os.getuid()), grp.getgrgid(group)
         own = group == 0 or (group == user.pw_gid and told.gr_name == user.pw_name)

@@ -1,4 +1,4 @@
-"""Element by element: arithmetic, functions of one element, comparisons, copies."""
+"""Elementwise operations: arithmetic, functions of one element, comparisons, copies."""
 
 import ctypes
 
@@ -24,7 +24,8 @@ _SCALARS_KEPT = 64
 
 
 def _scalar(value: Number, like: Tensor) -> Tensor:
-    """``value`` as a tensor without dimensions: Python numbers cost PyTorch three times an operation."""
+    """``value`` as a tensor without dimensions: with Python numbers an operation takes PyTorch three times as
+    long."""
     key = (like.dtype, value)
     held = _scalars.get(key)
     if held is None:
@@ -35,7 +36,7 @@ def _scalar(value: Number, like: Tensor) -> Tensor:
 
 
 def copy(out: Tensor, t: Tensor) -> None:
-    """Copies t to out, converted to out's type as a C cast does: a double by way of 32 bits to a byte."""
+    """Copies t to out, converted to out's type as a C cast does: from double to byte via 32-bit integers."""
     if out.dtype == torch.uint8 and t.dtype == torch.float64 and not t.is_cuda:
         t = t.to(torch.int32)
     out.copy_(t)
@@ -75,7 +76,7 @@ def mul(out: Tensor, t: Tensor, value: Number) -> None:
 
 
 def div(out: Tensor, t: Tensor, value: Number) -> None:
-    """Divides; whole numbers as in C, towards zero."""
+    """Divides; integers towards zero, as in C."""
     torch.div(t, _scalar(value, t), rounding_mode=_rounding(t), out=out)
 
 
@@ -88,7 +89,7 @@ def fmod(out: Tensor, t: Tensor, value: Number) -> None:
 
 
 def remainder(out: Tensor, t: Tensor, value: Number) -> None:
-    """Computes t - value * floor(t / value), with the sign of value; of zero NaN."""
+    """Computes t - value * floor(t / value), with the sign of value; NaN if value is 0."""
     cremainder(out, t, _scalar(value, t))
 
 
@@ -110,7 +111,7 @@ def lshift(out: Tensor, t: Tensor, value: Number) -> None:
 
 
 def rshift(out: Tensor, t: Tensor, value: Number) -> None:
-    """Computes t / 2**value; the bits of whole numbers are shifted without their sign."""
+    """Computes t / 2**value; integers are shifted logically."""
     crshift(out, t, _scalar(value, t))
 
 
@@ -123,7 +124,7 @@ def cdiv(out: Tensor, t: Tensor, s: Tensor) -> None:
 
 
 def cpow(out: Tensor, t: Tensor, s: Tensor) -> None:
-    """Computes t ** s; whole numbers by way of double precision, as in Torch7."""
+    """Computes t ** s; integers in double precision, as in Torch7."""
     if t.dtype.is_floating_point:
         torch.pow(t, s, out=out)
     else:
@@ -144,11 +145,12 @@ def cfmod(out: Tensor, t: Tensor, s: Tensor) -> None:
 
 
 def cremainder(out: Tensor, t: Tensor, s: Tensor) -> None:
-    """Computes t - s * floor(t / s), with the sign of s; of zero NaN. (PyTorch's 3 % 0.1 is 0.1, as C's.)"""
+    """Computes t - s * floor(t / s), with the sign of s; NaN if s is 0. (PyTorch's 3 % 0.1 is 0.1, as
+    C's.)"""
     if not t.dtype.is_floating_point:
         torch.remainder(t, s, out=out)
         return
-    # The quotient in the tensor's precision, what follows in double, as C's floor makes it. By zero it is
+    # The quotient is in the tensor's precision; C's floor makes the rest double. Divided by zero it is
     # infinite or NaN, and zero times it is NaN.
     out.copy_(t.double() - s.double() * torch.floor(t / s).double())
 
@@ -166,13 +168,13 @@ def cbitxor(out: Tensor, t: Tensor, s: Tensor) -> None:
 
 
 def _bits(t: Tensor) -> Tensor:
-    """The bits of whole numbers of up to 32 bits as positive numbers."""
+    """Returns the bits of integers of up to 32 bits as nonnegative numbers."""
     return t.long() & ((1 << 8 * t.element_size()) - 1)
 
 
 def clshift(out: Tensor, t: Tensor, s: Tensor) -> None:
-    """Computes t * 2**s; counts of whole numbers are taken as processors do: by their last 5 bits, for 64-bit
-    numbers 6."""
+    """Computes t * 2**s. For integers only the low 5 bits of a count are used (6 for 64-bit ones), as
+    processors do."""
     if t.dtype.is_floating_point:
         torch.mul(t, torch.pow(2.0, s), out=out)
     elif t.dtype == torch.int64:
@@ -182,12 +184,12 @@ def clshift(out: Tensor, t: Tensor, s: Tensor) -> None:
 
 
 def crshift(out: Tensor, t: Tensor, s: Tensor) -> None:
-    """Computes t / 2**s; whole numbers without their sign, counts as those of ``clshift``."""
+    """Computes t / 2**s; integers are shifted logically, with counts as in ``clshift``."""
     if t.dtype.is_floating_point:
         torch.div(t, torch.pow(2.0, s), out=out)
     elif t.dtype == torch.int64:
         count = s & 63
-        # The arithmetic shift brings in copies of the sign; the mask takes them away.
+        # The arithmetic shift inserts copies of the sign bit; the mask clears them.
         mask = torch.where(count > 0, (1 << (64 - count.clamp(min=1))) - 1, -1)
         torch.bitwise_and(torch.bitwise_right_shift(t, count), mask, out=out)
     else:
@@ -195,7 +197,7 @@ def crshift(out: Tensor, t: Tensor, s: Tensor) -> None:
 
 
 def clamp(out: Tensor, t: Tensor, low: Number, high: Number) -> None:
-    """Limits t: low below low, else high above high, also where low is above high."""
+    """Limits t to low from below, else to high from above, also if low > high."""
     if low <= high:
         torch.clamp(t, low, high, out=out)
     else:
@@ -217,12 +219,12 @@ def addcdiv(out: Tensor, value: Number, a: Tensor, b: Tensor) -> None:
 
 
 def cmax(out: Tensor, t: Tensor, s: Tensor) -> None:
-    """Takes t where it is greater, else s: of a NaN and a number the second."""
+    """Takes t where it is greater, else s, also where either is NaN."""
     torch.where(t > s, t, s, out=out)
 
 
 def cmin(out: Tensor, t: Tensor, s: Tensor) -> None:
-    """Takes t where it is smaller, else s: of a NaN and a number the second."""
+    """Takes t where it is smaller, else s, also where either is NaN."""
     torch.where(t < s, t, s, out=out)
 
 
@@ -235,7 +237,7 @@ def cmin_value(out: Tensor, t: Tensor, value: Number) -> None:
 
 
 def _round_half_away(t: Tensor) -> Tensor:
-    """C's round: halves go away from zero (PyTorch's go to even)."""
+    """Rounds halves away from zero, as C does (PyTorch rounds them to even)."""
     whole = torch.trunc(t)
     return torch.copysign(whole + torch.where((t - whole).abs() >= 0.5, torch.sign(t), 0.0), t)
 
@@ -253,7 +255,7 @@ def unary(out: Tensor, t: Tensor, name: str) -> None:
 
 
 def _hyperbolic(t: Tensor, name: str) -> Tensor:
-    """Returns cosh or sinh. PyTorch's are infinite where exp is, before the results are too large."""
+    """Returns cosh or sinh. PyTorch's overflow where exp does, although the results are representable."""
     found = getattr(torch, name)(t)
     if bool(found.isfinite().all()):
         return found
@@ -262,8 +264,8 @@ def _hyperbolic(t: Tensor, name: str) -> Tensor:
 
 
 def square_root(out: Tensor, t: Tensor) -> None:
-    """Computes out = sqrt(t), rounded correctly, as the processor does and Torch7: the library of vector
-    functions that PyTorch calls is wrong in the last bit of one result in 160."""
+    """Computes out = sqrt(t), correctly rounded, like the processor and Torch7. The vector library that
+    PyTorch calls is wrong in the last bit of one result in 160."""
     on_cpu = t.device.type == out.device.type == "cpu" and t.shape == out.shape
     if on_cpu and t.dtype == out.dtype in (torch.float32, torch.float64):
         with np.errstate(invalid="ignore"):
@@ -282,7 +284,7 @@ def atan2(out: Tensor, t: Tensor, s: Tensor) -> None:
 
 
 def pow(out: Tensor, t: Tensor, value: Number) -> None:
-    if value == 0.5:  # PyTorch's own is its square root
+    if value == 0.5:  # PyTorch would use its own square root
         square_root(out, t)
     else:
         torch.pow(t, value, out=out)
@@ -294,7 +296,7 @@ def scalar_pow(out: Tensor, value: Number, t: Tensor) -> None:
 
 
 def compare(out: Tensor, t: Tensor, s: Tensor, name: str) -> None:
-    """Sets out to 1 if t name s, else 0; ``name`` is lt, le, gt, ge, eq or ne."""
+    """Sets out to 1 where the comparison holds, else 0; ``name``: lt, le, gt, ge, eq or ne."""
     out.copy_(getattr(torch, name)(t, s))
 
 
@@ -307,12 +309,12 @@ def equal(t: Tensor, s: Tensor) -> bool:
 
 
 def half_bits(value: float) -> int:
-    """Returns the bits of the half nearest to a number."""
+    """Returns the bits of the half-precision number nearest to ``value``."""
     with np.errstate(over="ignore"):
         return int(np.float16(value).view(np.uint16))
 
 
 def half_values(address: int) -> None:
-    """Writes the 65536 halves, in the order of their bits, as float32 to an address."""
+    """Writes all 65536 half-precision numbers, in the order of their bits, as float32 to an address."""
     values = np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float32)
     ctypes.memmove(address, values.ctypes.data, values.nbytes)

@@ -1,6 +1,6 @@
-"""Sums, extrema, orders: over all elements or along a dimension, which stays with size 1.
+"""Sums, extrema and sorting: over all elements, or along a dimension, which is kept with size 1.
 
-Torch7 adds up floats in double and whole numbers in 64 bits; so do these.
+As in Torch7, floats are added up in double precision and integers in 64 bits.
 """
 
 import builtins
@@ -24,17 +24,16 @@ def _accumulator(t: Tensor) -> torch.dtype:
     return torch.float64 if t.dtype.is_floating_point else torch.int64
 
 
-# PyTorch converts all elements before it adds them up. Many are taken in pieces: nothing as large as the
-# tensor stands next to it.
+# PyTorch converts all elements before it adds them up. Large tensors are reduced in pieces, so that no second
+# tensor of their size is allocated.
 
 _PIECE = 1 << 20  # elements
 _RENORM_EPSILON = 1e-7  # as in Torch7 and PyTorch
 
 
 def _pieces(t: Tensor, *others: Tensor) -> Iterator[tuple[Tensor, ...]]:
-    """Yields the elements of tensors of one shape in pieces at the same positions; doubles, which need no
-    conversion, in one.
-    """
+    """Yields corresponding pieces of tensors of one shape. Doubles, which need no conversion, are one
+    piece."""
     together = (t, *others)
     if t.numel() <= _PIECE or all(x.dtype == torch.float64 for x in together):
         yield together
@@ -46,7 +45,7 @@ def _pieces(t: Tensor, *others: Tensor) -> Iterator[tuple[Tensor, ...]]:
 
 
 def _split(tensors: tuple[Tensor, ...], dims: Sequence[int]) -> Iterator[tuple[Tensor, ...]]:
-    """Yields the parts of each tensor, all divided alike, at the longest of the given dimensions."""
+    """Yields corresponding parts of tensors, split along the longest of the given dimensions."""
     size, dim = builtins.max((tensors[0].shape[dim], dim) for dim in dims)
     step = builtins.max(1, size * _PIECE // tensors[0].numel())
     for t in tensors:
@@ -54,13 +53,13 @@ def _split(tensors: tuple[Tensor, ...], dims: Sequence[int]) -> Iterator[tuple[T
 
 
 def _all_of(t: Tensor, reduce: Callable[[Tensor], Tensor]) -> float:
-    """Reduces the pieces, then their results (which as tensors would lie between the memory of pieces)."""
+    """Reduces the pieces, then their results (kept as numbers: small tensors would fragment the heap)."""
     results = [reduce(piece).item() for (piece,) in _pieces(t)]
     return results[0] if len(results) == 1 else reduce(torch.tensor(results, dtype=_accumulator(t))).item()
 
 
 def _along(out: Tensor, t: Tensor, dim: int, reduce: Callable[[Tensor], Tensor]) -> None:
-    """Fills ``out`` with what becomes of t along a dimension."""
+    """Fills ``out`` with t reduced along a dimension."""
     others = [other for other in range(t.dim()) if other != dim and t.shape[other] > 1]
     if t.numel() <= _PIECE or t.dtype == torch.float64 or not others:
         out.copy_(reduce(t))
@@ -95,8 +94,8 @@ def std_all(t: Tensor, biased: bool) -> float:
 
 
 def norm_all(t: Tensor, p: float) -> float:
-    """Computes the p-norm, for p below infinity; p 0 counts the elements that are not zero. Torch7 takes the
-    sum of the powers to 1 / p: infinite p gives 1."""
+    """Computes the p-norm, for p below infinity; p 0 counts the nonzero elements. Torch7 raises the sum of
+    the powers to 1 / p, so that infinite p gives 1."""
     if math.isinf(p):
         return 1.0
     return _norm((piece.double() for (piece,) in _pieces(t)), p)
@@ -113,7 +112,7 @@ def _norm(pieces: Iterable[Tensor], p: float) -> float:
 
 
 def _of_first_zero(extreme: Tensor, t: Tensor) -> float:
-    """Returns an extreme of t as a number; a zero, of which there may be both, with the sign of the first."""
+    """Returns an extreme of t as a number; a zero gets the sign of t's first zero."""
     number = extreme.item()
     if number == 0 and t.dtype.is_floating_point:
         first = int((t == 0).flatten().byte().argmax())
@@ -142,7 +141,7 @@ def trace(t: Tensor) -> float:
 
 
 def dist(t: Tensor, s: Tensor, p: float) -> float:
-    """Computes the p-norm of the difference; p 0 takes as many ones as there are elements to 1 / 0."""
+    """Computes the p-norm of the difference; p 0 raises the number of elements to 1 / 0, as Torch7 does."""
     if p == 0 or math.isinf(p):
         return math.inf if p == 0 and t.numel() > 1 else 1.0
     return _norm((a.double() - b.double() for a, b in _pieces(t, s)), p)
@@ -164,12 +163,12 @@ def mean(out: Tensor, t: Tensor, dimension: int) -> None:
 
 
 def var(out: Tensor, t: Tensor, dimension: int, biased: bool) -> None:
-    """Computes variances; ``biased``: divides by n instead of n - 1, which of one element gives NaN."""
+    """Computes variances; ``biased``: divides by n instead of n - 1, which gives NaN for one element."""
     _along(out, t, dimension - 1, lambda part: _variances(part, dimension - 1, biased))
 
 
 def std(out: Tensor, t: Tensor, dimension: int, biased: bool) -> None:
-    """Computes the roots of what ``var`` computes, exactly rounded, as PyTorch's are not."""
+    """Computes the square roots of ``var``, correctly rounded, which PyTorch's are not."""
 
     def roots(part: Tensor) -> Tensor:
         found = _variances(part, dimension - 1, biased).to(t.dtype).double()
@@ -182,7 +181,7 @@ def std(out: Tensor, t: Tensor, dimension: int, biased: bool) -> None:
 def _variances(t: Tensor, dim: int, biased: bool) -> Tensor:
     """Returns variances in double precision.
 
-    From the sum and the sum of squares, as Torch7 does; the squares, and n / (n - 1), have the precision of
+    Uses the sum and the sum of squares, as Torch7 does; the squares, and n / (n - 1), have the precision of
     the element type.
     """
     n = t.shape[dim]
@@ -205,7 +204,8 @@ def norm(out: Tensor, t: Tensor, dimension: int, p: float) -> None:
 
 
 def renorm(out: Tensor, t: Tensor, p: float, dimension: int, maximum: float) -> None:
-    """Slices along ``dimension`` whose p-norm exceeds ``maximum`` are scaled to it. Of infinite p it is 1."""
+    """Scales slices along ``dimension`` whose p-norm exceeds ``maximum`` to it. For infinite p the norm is
+    1."""
     if math.isinf(p):
         torch.mul(t, 1 if maximum >= 1 else maximum / (1 + _RENORM_EPSILON), out=out)
         return
@@ -241,7 +241,7 @@ def min(values: Tensor, positions: Tensor, t: Tensor, dimension: int) -> None:
 
 
 def mode(values: Tensor, positions: Tensor, t: Tensor, dimension: int) -> None:
-    """Finds the most frequent element, the smallest of several; its position is the last one."""
+    """Finds the most frequent element (in a tie the smallest) and its last position."""
     values.copy_(t.mode(dimension - 1, keepdim=True)[0])
     from_the_end = torch.eq(t, values).flip(dimension - 1).byte().argmax(dimension - 1, keepdim=True)
     positions.copy_(t.shape[dimension - 1] - from_the_end)
@@ -265,7 +265,7 @@ def topk(
 
 
 def _count_bins(counts: Tensor, t: Tensor, low: float, high: float) -> None:
-    """The elements from low to high by bins of equal width; NaN is nowhere."""
+    """Counts the elements from low to high in bins of equal width; NaN is in none."""
     inside = t[(t >= low) & (t <= high)]
     bins = ((inside - low) / (high - low) * counts.numel()).long().clamp(0, counts.numel() - 1)
     counts.copy_(torch.bincount(bins, minlength=counts.numel()))

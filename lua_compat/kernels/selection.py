@@ -1,4 +1,4 @@
-"""Elements picked by their indices, from 1, or by a mask of zeros and ones."""
+"""Elements selected by their indices, from 1, or by a mask of zeros and ones."""
 
 import torch
 from torch import Tensor
@@ -23,8 +23,8 @@ def out_of_range(index: Tensor, size: int) -> bool:
 
 
 def out_of_mask(mask: Tensor) -> bool:
-    """Returns whether a mask holds anything but zeros and ones; on a device everything else is taken for one,
-    as cutorch does: looking would wait for it."""
+    """Returns whether a mask has elements other than 0 and 1. On a device they are taken for 1, as in
+    cutorch: checking would mean waiting."""
     return not mask.is_cuda and mask.max().item() > 1
 
 
@@ -41,7 +41,7 @@ def index_add(out: Tensor, dimension: int, index: Tensor, source: Tensor) -> Non
 
 
 def index_fill(out: Tensor, dimension: int, index: Tensor, value: float) -> None:
-    check_indices(index, out.shape[dimension - 1], "index")  # PyTorch takes negative ones
+    check_indices(index, out.shape[dimension - 1], "index")  # PyTorch accepts negative ones
     out.index_fill_(dimension - 1, index - 1, value)
 
 

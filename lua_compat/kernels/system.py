@@ -16,7 +16,7 @@ __all__ = [
     "remove_folder", "set_path_times", "sleep", "system_names", "terminal_columns", "wall_clock",
     "working_folder",
 ]  # fmt: skip
-# Those that tell or wait; the others reach files and folders.
+# Those that read clocks or wait; the others reach files and folders.
 SANDBOXED = [
     "blas_alignments", "blas_library", "get_num_cores", "is_terminal", "new_seed", "process_clock", "sleep",
     "terminal_columns", "wall_clock",
@@ -24,7 +24,7 @@ SANDBOXED = [
 
 
 def pytorch_folders() -> list[str]:
-    """Returns the folders of the package torch, which it does not load."""
+    """Returns the folders of the package torch, without loading it."""
     found = find_spec("torch")
     return list(found.submodule_search_locations or []) if found else []
 
@@ -40,7 +40,7 @@ def blas_library() -> str:
 
 @cache
 def _processor() -> tuple[str, frozenset[str]]:
-    """Returns the maker of the processor and the names of what it can do, as Linux tells them."""
+    """Returns the processor's vendor and the names of its features, from Linux."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace").splitlines()
     except OSError:
@@ -55,11 +55,11 @@ def is_amd() -> bool:
 
 
 def blas_alignments() -> tuple[int, int]:
-    """Returns the numbers of bytes that the addresses of the factors, and of a result of floats, must be
-    multiples of, so that PyTorch's BLAS computes the same bits wherever they lie.
+    """Returns the alignment in bytes that the factors, and a result of floats, need for PyTorch's BLAS to
+    compute the same bits at every address.
 
-    Intel's BLAS takes the factors from anywhere on Intel's processors, but its threads share out a result
-    by lines of the cache. Elsewhere it adds up in another order where an address is no multiple of 16.
+    On Intel's processors Intel's BLAS takes factors at any address, but its threads divide a result by cache
+    lines. Elsewhere it adds up in another order unless addresses are multiples of 16.
     """
     maker, abilities = _processor()
     return (1, 64) if maker == "GenuineIntel" and "avx2" in abilities else (16, 16)
@@ -81,12 +81,12 @@ def wall_clock() -> float:
 
 def process_clock() -> tuple[float, float, float]:
     """Seconds on a steady clock, and of this process's time in user and in system code."""
-    usage = resource.getrusage(resource.RUSAGE_SELF)  # microseconds; os.times counts in hundredths
+    usage = resource.getrusage(resource.RUSAGE_SELF)  # microseconds; os.times has hundredths of a second
     return time.perf_counter(), usage.ru_utime, usage.ru_stime
 
 
 def system_names() -> tuple[bytes, bytes, bytes]:
-    """Returns the names of the operating system, of the machine and of its kind of processor."""
+    """Returns the names of the operating system, of the host and of its architecture."""
     names = os.uname()
     return names.sysname.encode(), names.nodename.encode(), names.machine.encode()
 
@@ -117,8 +117,8 @@ def path_attributes(
     path: str, follow_links: bool
 ) -> tuple[str, str, float, float, float, float, float] | str:
     """Returns what is at a path: its kind as LuaFileSystem names it, the permissions as ``ls`` shows them,
-    bytes, times (seconds) of the last access, modification and change, the number of links; or what went
-    wrong."""
+    bytes, times (seconds) of the last access, modification and change, the number of links; or an error
+    message."""
     try:
         found = os.stat(from_lua(path), follow_symlinks=follow_links)
     except OSError as error:
@@ -138,7 +138,7 @@ def path_attributes(
 
 
 def set_path_times(path: str, accessed: float, modified: float) -> str | None:
-    """Sets the times (seconds) of the last access and modification; what went wrong, or None."""
+    """Sets the times (seconds) of the last access and modification; returns an error message or None."""
     try:
         os.utime(from_lua(path), (accessed, modified))
     except OSError as error:
@@ -147,7 +147,7 @@ def set_path_times(path: str, accessed: float, modified: float) -> str | None:
 
 
 def make_link(target: str, path: str, symbolic: bool) -> str | None:
-    """Makes a link to ``target`` at ``path``; what went wrong, or None."""
+    """Makes a link to ``target`` at ``path``; returns an error message or None."""
     try:
         (os.symlink if symbolic else os.link)(from_lua(target), from_lua(path))
     except OSError as error:
@@ -156,7 +156,7 @@ def make_link(target: str, path: str, symbolic: bool) -> str | None:
 
 
 def change_folder(path: str) -> str | None:
-    """Makes a folder the working folder; what went wrong, or None."""
+    """Changes the working folder; returns an error message or None."""
     try:
         os.chdir(from_lua(path))
     except OSError as error:
@@ -182,7 +182,7 @@ def list_folder(path: str) -> str | None:
 
 
 def make_folder(path: str) -> str | None:
-    """Makes a folder and those above it; what went wrong, or None."""
+    """Makes a folder and its parents; returns an error message or None."""
     try:
         os.makedirs(from_lua(path), exist_ok=True)
     except OSError as error:
@@ -191,7 +191,7 @@ def make_folder(path: str) -> str | None:
 
 
 def remove_folder(path: str) -> str | None:
-    """Removes an empty folder; what went wrong, or None."""
+    """Removes an empty folder; returns an error message or None."""
     try:
         os.rmdir(from_lua(path))
     except OSError as error:

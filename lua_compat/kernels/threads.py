@@ -1,4 +1,4 @@
-"""How many threads PyTorch computes with, and what several threads count together."""
+"""The number of threads that PyTorch computes with, and atomic counters."""
 
 import threading
 from functools import cache
@@ -12,12 +12,12 @@ from lua_compat.kernels.system import get_num_cores
 __all__ = ["add_atomically", "get_num_threads"]
 SANDBOXED = ["get_num_threads"]
 
-# Threads of all Lua states count one after the other.
+# Serializes the counting threads of all Lua states.
 _counting = threading.Lock()
 
 
 def set_num_threads(count: float) -> None:
-    """Sets at most as many as there are cores: old scripts ask for eight, and kernels would take turns."""
+    """Sets the number of threads, at most that of cores: old scripts ask for eight, which would compete."""
     torch.set_num_threads(max(1, min(int(count), get_num_cores())))
 
 
@@ -33,7 +33,7 @@ def set_num_threads_here(count: float) -> None:
 def _limit_this_thread(count: int) -> None:
     """Limits this thread to ``count`` cores, whatever the other threads use. Raises where
     ``_can_limit_threads`` says no."""
-    torch.get_num_threads()  # the first question makes PyTorch give a new thread the count of all
+    torch.get_num_threads()  # on the first call PyTorch sets a new thread's count to the global one
     library = torch_library()
     library.omp_set_num_threads(count)
     if torch.backends.mkl.is_available():
@@ -42,13 +42,13 @@ def _limit_this_thread(count: int) -> None:
 
 @cache
 def _can_limit_threads() -> bool:
-    """Returns whether a thread can be kept to one core without a change for the others; tried once."""
+    """Returns whether one thread can be limited without affecting the others; tried once."""
     found: list[bool] = []
 
     def attempt() -> None:
         try:
             _limit_this_thread(1)
-        except (StopIteration, OSError, AttributeError):  # no such file, not to be opened, no such function
+        except (StopIteration, OSError, AttributeError):  # no such file, cannot be opened, no such function
             found.append(False)
         else:
             found.append(torch.get_num_threads() == 1)
@@ -65,7 +65,7 @@ def get_num_threads() -> int:
 
 
 def add_atomically(counter: Tensor, value: int) -> int:
-    """Adds ``value`` to the one element of ``counter``, of any thread's; returns what it was before."""
+    """Adds ``value`` to the element of ``counter``, atomically among threads; returns the previous value."""
     with _counting:
         before = int(counter)
         counter.fill_(before + value)

@@ -7,8 +7,8 @@ import torch
 
 from convnet_benchmarks.nets.engine import QUICK, Memory, Tuner, cache_file
 
-# Runs after which candidates are timed, which takes as long as about so many runs: a script that runs a net
-# once or twice never waits for it, and one that continues waits no longer than it has worked.
+# Runs after which candidates are timed. Timing takes about as long as this many runs: a script that runs a
+# net once or twice never waits for it, and others wait no longer than they have worked.
 _RUNS_BEFORE_TIMING = 10
 
 
@@ -30,7 +30,7 @@ class Workspace:
         self._runs: dict[tuple[str, int], int] = {}
 
     def fastest(self, work: str, candidates: Mapping[str, Callable[[], Callable[[], None]]]) -> str:
-        """Returns which of ``candidates`` (functions that prepare a run and return it) is the fastest at
+        """Returns which of ``candidates`` (functions that prepare a run and return it) is the fastest for
         ``work``, as far as is known.
 
         The engine's tuning file (docs/engine.md) may know it from an earlier process. If not, it is the first

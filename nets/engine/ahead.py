@@ -1,4 +1,4 @@
-"""Compiles the C code for a net's layers all at once, and while something else is done."""
+"""Compiles the C code for a net's layers in parallel and in the background."""
 
 import contextlib
 import copy
@@ -35,7 +35,7 @@ from convnet_benchmarks.nets.phases import PHASES
 
 _WITH_WINOGRAD, _WITH_MM = ("auto", "winograd"), ("auto", "mm")  # backends
 
-Make = Callable[[], object]  # a library; raises NotCompiled
+Make = Callable[[], object]  # returns a library; raises NotCompiled
 Wanted = SimpleQueue[Make]
 
 _started: list[tuple[Wanted, threading.Thread]] = []
@@ -49,13 +49,13 @@ def compile_ahead(
     timed: bool = True,
     traced: Trace | None = None,
 ) -> None:
-    """Begins to compile what a plan of ``module`` with ``backend`` may need, a library on each core.
+    """Begins to compile what a plan of ``module`` with ``backend`` may need, one library on each core.
 
     ``shape``: that of its input. ``timed``: whether kernels will be timed; else only what the likely ones
     need is compiled. ``traced``: the module's operations, if they are known; it may be on the meta device.
 
-    A plan asks for the same libraries and then finds them, or waits for those that are being made. Where
-    there is no compiler, that is found when a plan asks.
+    A plan that needs one of the libraries finds it, or waits for it. A missing compiler is reported when a
+    plan needs one.
     """
     makes = list(_libraries(module, backend, dtype, shape))
     if backend in _WITH_WINOGRAD:
@@ -75,8 +75,8 @@ def _begin(makes: Iterable[Make]) -> None:
 
 
 def wait(until: float = math.inf) -> None:
-    """Waits for all that has been started, at most until ``until`` on ``time.monotonic``: what has not been
-    begun by then is left to the plans that need it."""
+    """Waits for the compilations in progress, at most until ``until`` on ``time.monotonic``. Those not
+    started by then are left to the plans that need them."""
     for _, thread in _started:  # a thread may begin more
         thread.join(None if until == math.inf else max(0.0, until - time.monotonic()))
     for wanted, _ in _started:
@@ -95,7 +95,7 @@ def _make_all(wanted: Wanted) -> None:
 
 
 def _libraries(module: nn.Module, backend: str, dtype: torch.dtype, shape: Sequence[int]) -> Iterator[Make]:
-    """Yields what makes each library, that of the first layers first."""
+    """Yields the function that makes each library, the first layers' first."""
     if backend == "stock":
         return
     layers = list(module.modules())

@@ -55,7 +55,7 @@ def compile(
 
     The other arguments are those of :class:`Options`.
 
-    The module stays as it is; its parameters are read on every call, and gradients go to their ``.grad``.
+    The module is not changed; its parameters are read on every call, and gradients go to their ``.grad``.
     Its mode (training or not) is fixed with the plan, and so are its hooks: a module with a hook of any kind
     (see ``nets/hooks.py``) runs on PyTorch's autograd, as the report says; one registered later is not seen.
 
@@ -103,7 +103,7 @@ class PlanMaker:
                 return phases
             try:
                 traced = trace(module, torch.zeros((IMAGES_OF_PIECE, *input_shape[1:]), dtype=self.dtype))
-            except CompileError:  # it is made for this batch
+            except CompileError:  # the plan is for this batch size only
                 return phases
             piece = self._compiler(module, traced, Memory())
             if not whole.does_the_same_for(piece):
@@ -156,7 +156,7 @@ def _number_type(module: nn.Module, dtype: torch.dtype | None) -> torch.dtype:
 
 @dataclass
 class _Place:
-    """How far the choice of kernels is."""
+    """The progress of the choice of kernels."""
 
     layer: int = 0
     layers: int = 0
@@ -196,7 +196,7 @@ class _Compiler:
         self.plan = self._layers()
 
     def does_the_same_for(self, piece: "_Compiler") -> bool:
-        """Returns whether no image of the batch depends on others, and a piece of it goes the same way."""
+        """Returns whether the images of the batch are independent, and a piece of it has the same layers."""
         batch, of_piece = self.values[0].shape[0], piece.values[0].shape[0]
         shapes = [(of_piece, *value.shape[1:]) for value in self.values if value.shape[:1] == (batch,)]
         return (
@@ -209,7 +209,7 @@ class _Compiler:
         """Returns the plan. ``batch``: the images of a call, of which the plan's own are a piece."""
         plan = self.plan
         self._choose_kernels(plan)
-        return_free_memory()  # of the candidates that were timed
+        return_free_memory()  # from the timed candidates
         input, output = self.values[0], self.values[self.trace.output]
         forward: list[Step] = [(layer, _forward) for layer in plan]
         report = partial(self._report, plan)
@@ -258,7 +258,7 @@ class _Compiler:
         module = Watch(Contents(self.module).changed)
         threads = Watch(Threads().changed)
         gradients = Watch(Gradients(trained).changed)
-        records = not self.options.check_weights  # on every use: no layer's Python may be left out
+        records = not self.options.check_weights  # their checks in Python cannot be recorded
 
         def replay(steps: Sequence[Step], *watched: Watch) -> Replay:
             actions = [partial(action, layer) for layer, action in steps]
@@ -307,7 +307,7 @@ class _Compiler:
     def _choose_kernels(self, plan: list[Layer]) -> None:
         """Has every layer choose its kernels."""
         self.place.layers = len(plan)
-        by_work = sorted(plan, key=lambda layer: layer.work, reverse=True)  # should there not be time for all
+        by_work = sorted(plan, key=lambda layer: layer.work, reverse=True)  # if time is short
         try:
             for self.place.layer, layer in enumerate(by_work, 1):
                 layer.choose_kernels(self.selection)

@@ -11,16 +11,16 @@ from convnet_benchmarks.nets.engine.weights import StaleWeightError
 
 
 class FoldedNorm:
-    """The weight and bias of a convolution and the batch normalisation after it, as of one convolution.
+    """The weight and bias of a convolution and the batch normalisation after it, as those of one convolution.
 
     With scale = weight of the norm / sqrt(running variance + eps), by output channel:
 
         folded weight = scale * weight
         folded bias = scale * (bias - running mean) + bias of the norm
 
-    They are made again when one of the six tensors has another version or address. Writes that bypass
-    PyTorch's version counter are not seen: call :meth:`invalidate` after them, or set ``checked`` to compare
-    on every use and raise :class:`StaleWeightError`.
+    They are recomputed when one of the six tensors has another version or address. Writes that bypass
+    PyTorch's version counter are not noticed: call :meth:`invalidate` after them, or set ``checked`` to
+    compare on every use and raise :class:`StaleWeightError`.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class FoldedNorm:
         self._lock = threading.Lock()
 
     def parameters(self) -> list[Parameter]:
-        """Returns the normalisation's."""
+        """Returns the normalisation's parameters."""
         return list(self._norm.parameters())
 
     def invalidate(self) -> None:
@@ -43,7 +43,7 @@ class FoldedNorm:
 
     def get(self) -> tuple[Tensor, Tensor]:
         """Returns the folded weight and bias, in the same memory every time."""
-        with self._lock:  # of several threads that need them one folds
+        with self._lock:  # one thread folds, the others wait
             return self._get()
 
     def _get(self) -> tuple[Tensor, Tensor]:
@@ -51,7 +51,7 @@ class FoldedNorm:
         read = (self._weight, self._bias, norm.weight, norm.bias, norm.running_mean, norm.running_var)
         sources = tuple((tensor._version, tensor.data_ptr()) for tensor in read if tensor is not None)
         if self._result is None:
-            # Of their own: parts of one mapping share their version, and kernels would copy the weight again.
+            # Separate: parts of one mapping share a version, and kernels would copy the weight again.
             self._result = (
                 self._memory.lasting(self._weight.shape, self._weight.dtype),
                 self._memory.lasting(self._weight.shape[:1], self._weight.dtype),

@@ -1,4 +1,4 @@
-"""Which operations of a trace one layer runs together."""
+"""Joins operations of a trace that one layer can run together."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -13,8 +13,8 @@ from convnet_benchmarks.nets.engine.trace import Operation, Slot, Trace, map_lea
 
 @dataclass
 class Fused:
-    """An operation with those after it that its layer runs, too: in this order, a batch normalisation, a sum
-    with the value ``addend``, and a ReLU. ``result``: the last one's."""
+    """An operation with the following ones that its layer also runs: in this order, a batch normalisation, a
+    sum with the value ``addend``, and a ReLU. ``result``: the last one's value."""
 
     operation: Operation
     kind: type[Layer]
@@ -31,7 +31,7 @@ class Fused:
 
 
 def without_identities(trace: Trace) -> Trace:
-    """Returns the trace without operations that give their input as it is."""
+    """Returns the trace without operations that return their input unchanged."""
     same: dict[int, int] = {}
 
     def original(item: Any) -> Any:
@@ -55,7 +55,7 @@ def fuse(
     norms: bool,
     takes_sum: Callable[[type[Layer]], bool],
 ) -> list[Fused]:
-    """Joins what only the next operation reads with it, where the layers allow that.
+    """Joins an operation with the only one that reads its result, where the layers allow it.
 
     ReLUs and batch normalisations with constant statistics, each if asked for, and sums where the layer that
     makes one of the two values ``takes_sum``. The result is in the order of the first operations.
@@ -66,12 +66,12 @@ def fuse(
     producer: dict[int, Fused] = {}
 
     def only_for_one(value: int) -> Fused | None:
-        """Returns what computes ``value``, if one operation alone reads it and no ReLU ends it."""
+        """Returns what computes ``value``, if a single operation reads it and it does not end in a ReLU."""
         by = producer.get(value)
         return by if by is not None and readers[value] == 1 and not by.relu else None
 
     def joined(operation: Operation, kind: type[Layer]) -> Fused | None:
-        """Returns what runs ``operation``, now that it can."""
+        """Returns the fused operation that also runs ``operation``, if that is possible."""
         by = only_for_one(operation.inputs[0])
         if relus and kind.is_relu and by is not None and by.kind.relu_in_place:
             by.relu = True
@@ -88,7 +88,7 @@ def fuse(
             by, before = only_for_one(value), producer.get(other)
             if by is None or by.addend is not None or not takes_sum(by.kind):
                 continue
-            if before is None or before.place < by.place:  # the input, or there when it runs
+            if before is None or before.place < by.place:  # the input, or computed before
                 by.addend = other
                 return by
         return None

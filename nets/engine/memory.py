@@ -1,7 +1,7 @@
-"""Long-lived buffers: made once per plan, on huge pages where the kernel offers them.
+"""Long-lived buffers: allocated once per plan, on huge pages where the kernel offers them.
 
-Fresh memory is the first cost of a phase on a CPU: the kernel zeroes and maps it page by page on first touch.
-A buffer from here is touched when it is made, so that no phase pays for it.
+Fresh memory is the largest startup cost of a phase on a CPU: the kernel zeroes and maps it page by page on
+first touch. Buffers from here are touched when they are allocated, so that no phase pays for it.
 """
 
 import math
@@ -32,23 +32,23 @@ class MemoryReport:
 
 
 class Memory:
-    """Hands out the buffers of one plan and counts them. They start zeroed and are freed with their
+    """Allocates and counts the buffers of one plan. They are zeroed at first, and freed with their
     tensors."""
 
     def __init__(self) -> None:
         self._bytes = 0
         self._huge_page_bytes = 0
         self._scratch = torch.empty(0, dtype=torch.uint8)
-        self._chunk = torch.empty(0, dtype=torch.uint8)  # what is left of the last one
+        self._chunk = torch.empty(0, dtype=torch.uint8)  # unused part of the last chunk
         self._provided: dict[int, list[Tensor]] = defaultdict(list)  # by their bytes
 
     def empty(self, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
-        """Returns a contiguous, zeroed tensor. Those of one plan may share a mapping, which goes with the
+        """Returns a contiguous, zeroed tensor. Those of one plan may share a mapping, which is freed with the
         last."""
         return self._tensor(shape, dtype, self._part_of_chunk)
 
     def lasting(self, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
-        """Returns the same as :meth:`empty`, on a mapping of its own: for what may outlive the plan."""
+        """Returns the same as :meth:`empty`, on a separate mapping: for tensors that may outlive the plan."""
         provided = self._provided[math.prod(shape) * dtype.itemsize]
         return self._tensor(shape, dtype, lambda count: provided.pop() if provided else self._block(count))
 
@@ -72,7 +72,7 @@ class Memory:
         return torch.zeros(count, dtype=torch.uint8)
 
     def _part_of_chunk(self, count: int) -> Tensor:
-        """Puts medium blocks side by side: each on huge pages of its own would waste one on average."""
+        """Packs medium blocks together: each on separate huge pages would waste one on average."""
         if not HUGE_PAGE <= count < _CHUNK:
             return self._block(count)
         size = -(-count // _ALIGNMENT) * _ALIGNMENT
@@ -86,16 +86,16 @@ class Memory:
         return touched(block)
 
     def scratch(self, dtype: torch.dtype, *shapes: Sequence[int]) -> list[Tensor]:
-        """Tensors of the given shapes, uninitialised, for use until the next call of ``scratch``.
+        """Returns uninitialised tensors of the given shapes, for use until the next call of ``scratch``.
 
-        All steps of a plan share one block, as large as the largest request: a step must not keep what it
-        got, and must ask once for all it needs.
+        All steps of a plan share one block, as large as the largest request: a step must not keep its
+        tensors, and must request everything in one call.
         """
         sizes = [-(-math.prod(shape) * dtype.itemsize // _ALIGNMENT) * _ALIGNMENT for shape in shapes]
         total = sum(sizes)
         if self._scratch.numel() < total:
             self._bytes += total - self._scratch.numel()
-            self._scratch = torch.empty(0, dtype=torch.uint8)  # free the old block before making the new one
+            self._scratch = torch.empty(0, dtype=torch.uint8)  # frees the old block before allocating
             self._scratch = self._block(total)
         tensors, start = [], 0
         for shape, size in zip(shapes, sizes, strict=True):
@@ -105,7 +105,7 @@ class Memory:
         return tensors
 
     def scratch_address(self) -> int:
-        """Returns where the block for :meth:`scratch` is, until a larger one takes its place."""
+        """Returns the address of the block of :meth:`scratch`, until a larger one replaces it."""
         return self._scratch.data_ptr()
 
     def report(self) -> MemoryReport:

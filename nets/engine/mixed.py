@@ -1,4 +1,4 @@
-"""Nets that are no list of operations on one tensor: the engine runs its layers, PyTorch the rest."""
+"""Nets that are not a list of operations on one tensor: the engine runs its layers, PyTorch the rest."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -21,7 +21,7 @@ from convnet_benchmarks.nets.phases import (
     recorder_of,
 )
 
-# What a pass calls, in its order: names, modules, and whether they call others.
+# The modules that a pass calls, in order: names, modules, and whether they call others.
 Seen = Sequence[tuple[str, nn.Module, bool]]
 
 
@@ -66,8 +66,8 @@ class MixedPhases(AutogradPhases):
         return not self._inference
 
     def notice_outputs(self) -> bool:
-        """Has parts whose output the last pass overwrote give copies from now on; returns whether anything of
-        the net's output has a gradient."""
+        """Makes parts whose output the last pass overwrote return copies from now on; returns whether any of
+        the net's outputs has a gradient."""
         for _, _, saved in self._calls:
             if isinstance(saved, Run) and saved.overwritten:
                 saved.part.copies = True
@@ -95,7 +95,7 @@ class MixedPhases(AutogradPhases):
     timed_report = report
 
     def invalidate(self) -> None:
-        """Forgets every copy of a weight, as a plan's does."""
+        """Discards every copy of a weight, as in a plan."""
         for part in self._parts.values():
             for plan in part.plans:
                 plan.invalidate()

@@ -1,7 +1,8 @@
-"""Sees whether a module, and how PyTorch runs it, is still as a plan found it.
+"""Checks whether a module, and how PyTorch runs it, is still as a plan found it.
 
-A run of a plan leaves the caches full of its own data. What is looked at before the next one comes from
-memory, and a step of Python takes ten times as long as it does by itself. So the loops here are C's.
+A run of a plan leaves the caches full of its own data, so that the checks before the next run read from
+memory, and a step of Python takes ten times as long as usual. The loops here are therefore those of C
+functions.
 """
 
 from collections.abc import Sequence
@@ -20,11 +21,11 @@ _GRADIENT, _WANTED = attrgetter("grad"), attrgetter("requires_grad")
 
 
 class Modes:
-    """The modes of a module and its parts, training or not, as they are when this is made."""
+    """The modes of a module and its parts, training or not, as of construction."""
 
     def __init__(self, module: nn.Module) -> None:
         parts = [vars(part) for part in module.modules()]
-        self._parts = [part for part in parts if "training" in part]  # else a class has it computed
+        self._parts = [part for part in parts if "training" in part]  # otherwise a class computes it
         self._training = self._now()
 
     def _now(self) -> list[bool]:
@@ -35,9 +36,9 @@ class Modes:
 
 
 class Contents:
-    """The parameters and buffers of a module and its parts, with their memory and what is in it.
+    """The parameters and buffers of a module and its parts, with their addresses and versions.
 
-    Of tensors of whole numbers only which they are: batches that were counted.
+    For integer tensors (counts of batches) only their identities.
     """
 
     def __init__(self, module: nn.Module) -> None:
@@ -49,7 +50,7 @@ class Contents:
         self._versions: Sequence[int] = ()
 
     def changed(self) -> bool:
-        """Returns whether anything is not as it was at the last call of this; at first, True."""
+        """Returns whether anything has changed since the last call; True on the first call."""
         tensors = list(chain.from_iterable(map(_VALUES, self._holders)))
         same = len(tensors) == len(self._tensors) and all(map(is_, tensors, self._tensors))
         if not same:
@@ -65,22 +66,22 @@ class Contents:
 
 
 class Threads:
-    """The number of threads that PyTorch's operators use: kernels divide their work by it, and some have
-    memory of that size."""
+    """The number of threads that PyTorch's operators use: kernels divide their work by it, and some allocate
+    memory for each."""
 
     def __init__(self) -> None:
         self._count = torch.get_num_threads()
 
     def changed(self) -> bool:
-        """Returns whether it is not what it was at the last call of this."""
+        """Returns whether it has changed since the last call."""
         before, self._count = self._count, torch.get_num_threads()
         return before != self._count
 
 
 class CountedBatches:
-    """The counts that a module's batch normalisations keep of the batches they were trained with.
+    """The counts of training batches in a module's batch normalisations.
 
-    PyTorch counts its writes to these, but not those to the running statistics.
+    PyTorch increments the version counters of these, but not those of the running statistics.
     """
 
     def __init__(self, module: nn.Module) -> None:
@@ -91,13 +92,14 @@ class CountedBatches:
         return list(map(_VERSION, self._counts))
 
     def changed(self) -> bool:
-        """Returns whether a count has been written to since the last call of this."""
+        """Returns whether a count has been written to since the last call."""
         before, self._versions = self._versions, self._now()
         return before != self._versions
 
 
 class Gradients:
-    """The ``.grad`` of some parameters, with their memory, and whether they are wanted; not their numbers."""
+    """The ``.grad`` of some parameters, with their addresses, and whether they are required; not their
+    contents."""
 
     def __init__(self, parameters: Sequence[Parameter]) -> None:
         self._parameters = parameters
@@ -105,7 +107,7 @@ class Gradients:
         self._told: tuple[object, ...] = ()
 
     def changed(self) -> bool:
-        """Returns whether anything is not as it was at the last call of this; at first, True."""
+        """Returns whether anything has changed since the last call; True on the first call."""
         gradients = list(map(_GRADIENT, self._parameters))
         same = len(gradients) == len(self._gradients) and all(map(is_, gradients, self._gradients))
         addresses = [gradient.data_ptr() for gradient in gradients if gradient is not None]

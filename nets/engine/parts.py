@@ -1,4 +1,4 @@
-"""Parts of a net on plans of the engine, within PyTorch's graph of the rest."""
+"""Parts of a net that run on plans of the engine, within PyTorch's graph of the rest."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -16,18 +16,18 @@ from convnet_benchmarks.nets.engine.values import Value
 from convnet_benchmarks.nets.hooks import hook_within
 from convnet_benchmarks.nets.phases import Call, edge_to, recorder_of
 
-# Layers that treat every row alike: inputs of more dimensions are as many rows.
+# Layers that treat every row alike: inputs of more dimensions are reshaped to rows.
 _OF_ROWS = (nn.Linear, nn.ReLU, nn.Threshold, nn.Dropout)
 MakePlan = Callable[[nn.Module, tuple[int, ...]], EnginePhases]
 
 
 class Part:
-    """A module with a plan for every call of it in one pass of the net. A plan is made when it is needed."""
+    """A module with one plan for each call of it in a pass of the net. A plan is made when it is needed."""
 
     def __init__(self, name: str, module: nn.Module, make: MakePlan) -> None:
         self.name = name
         self.module = module
-        self.copies = False  # what follows overwrites its output
+        self.copies = False  # whether its output must be copied, because a later layer overwrites it
         self._make = make
         self._plans: dict[tuple[int, ...], list[EnginePhases]] = {}
         self._used: dict[tuple[int, ...], int] = {}
@@ -37,11 +37,11 @@ class Part:
         self._dtype = parameter.dtype
 
     def begin(self) -> None:
-        """Lets a new pass use the plans from the first on."""
+        """Begins a new pass, which uses the plans from the first on."""
         self._used.clear()
 
     def shape_of(self, shape: Sequence[int]) -> tuple[int, ...]:
-        """Returns the shape that a plan for inputs of ``shape`` has."""
+        """Returns the input shape of a plan for inputs of ``shape``."""
         rows = self._by_rows and len(shape) > 2
         return (math.prod(shape[:-1]), shape[-1]) if rows else tuple(shape)
 
@@ -89,8 +89,8 @@ class Part:
 
 
 class Run:
-    """One call of a part: its plan and input, whether what follows overwrote the output, and whether the plan
-    has the output's gradient."""
+    """One call of a part: its plan and input, whether a later layer overwrote the output, and whether the
+    plan has the output's gradient."""
 
     def __init__(self, part: Part, plan: EnginePhases, input: Tensor) -> None:
         self.part = part
@@ -102,7 +102,8 @@ class Run:
         self._version = 0
 
     def output(self) -> Tensor:
-        """Runs the plan; returns its buffer as a tensor that is no view: PyTorch lets none be changed."""
+        """Runs the plan; returns its buffer as a tensor that is not a view: PyTorch forbids changing views in
+        place."""
         found = self.plan.updateOutput(self.input)
         if self._lead is not None:
             found = found.view(*self._lead, -1)
@@ -112,7 +113,7 @@ class Run:
         return found.new_empty(0).set_(storage, offset, found.shape, found.stride())
 
     def watch(self, output: Tensor) -> None:
-        """Has ``overwritten`` tell whether ``output`` changes from now on."""
+        """Makes ``overwritten`` report changes of ``output`` from now on."""
         self._output = output.detach()
         self._version = self._output._version
 
@@ -156,7 +157,7 @@ class PartRecorder:
         gradient = gradients[0]
         if gradient is None:
             return
-        if not saved.has_gradient:  # the first part of the net: nothing before it asked for its gradient
+        if not saved.has_gradient:  # the first part of the net: nothing before it needed its gradient
             saved.input_gradient(gradient, saved.input.shape)
         saved.plan.accGradParameters(saved.input, gradient)
 
@@ -168,7 +169,8 @@ class PartRecorder:
 
 
 class _OnPlan(torch.autograd.Function):
-    """Joins a plan to the graph around it. Its second argument requires a gradient: so does the output."""
+    """Joins a plan to the graph around it. Its second argument requires a gradient, so that the output does,
+    too."""
 
     @staticmethod
     def forward(ctx: Any, run: Run, anchor: Tensor, input: Tensor) -> Tensor:
@@ -180,7 +182,7 @@ class _OnPlan(torch.autograd.Function):
         return None, None, ctx.run.input_gradient(gradient, ctx.shape)
 
 
-Shapes = dict[nn.Module, list[tuple[int, ...] | None]]  # of each call's only input; None where it is another
+Shapes = dict[nn.Module, list[tuple[int, ...] | None]]  # of each call's input; None: not one tensor
 
 
 def parts_of(module: nn.Module, shapes: Shapes, dtype: torch.dtype, make: MakePlan) -> dict[nn.Module, Part]:

@@ -1,4 +1,4 @@
-"""Places a plan's values in memory: what can share memory does, and nothing is copied that need not be."""
+"""Places a plan's values in memory, sharing memory and avoiding copies where possible."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -18,12 +18,12 @@ _Home = tuple[Layer, int]
 def place_data(
     plan: Sequence[Layer], input: Value, output: Value, memory: Memory, reuse: ReusedMemory | None = None
 ) -> None:
-    """Gives every value its buffer. What is joined is written directly into the result, where the layer
-    that writes it can. With ``reuse`` a buffer serves others once the last layer has read what it holds."""
+    """Gives every value its buffer. Joined values are written directly to the result if their layers can do
+    so. With ``reuse`` a buffer is reused once the last layer has read its contents."""
     homes: dict[int, _Home] = {}
     blocks: dict[int, Block] = {}
     readers = Counter(id(value) for layer in plan for value in layer.inputs)
-    readers[id(output)] += 1  # whoever has called
+    readers[id(output)] += 1  # the caller
 
     def place(value: Value) -> None:
         if value.has_data:
@@ -57,7 +57,7 @@ def place_data(
             settle(layer.output, shared, blocks[id(layer.inputs[0])])
         elif overwritten is not None and id(layer.output) not in homes:
             block = blocks[id(overwritten)]
-            if block.users == 1:  # this layer
+            if block.users == 1:  # only this layer
                 settle(layer.output, overwritten.data, block)
         place(layer.output)
         layer.allocate(memory)
@@ -89,14 +89,14 @@ def place_gradients(plan: Sequence[Layer], output: Value, memory: Memory) -> lis
         return value.arrange(block.memory[: value.numel]), block
 
     def masked(value: Value) -> bool:
-        """Returns whether the gradient of a ReLU that made ``value`` is applied by all who read it."""
+        """Returns whether the gradient of a ReLU that made ``value`` is applied by all its readers."""
         return value is not output and all(layer.mask_input() for layer in readers[id(value)])
 
     give(output, *fresh(output))
     blocks[id(output)].users += 1  # for the next call's copy of gradOutput
     for layer in reversed(plan):
         result = layer.output
-        if not result.has_grad:  # read by nothing that leads to the output
+        if not result.has_grad:  # not read on any path to the output
             continue
         added: list[tuple[int, Block]] = []
         shareable = True
@@ -142,6 +142,6 @@ def _mask_output(layer: Layer) -> None:
 
 
 def _add_to_input(index: int, layer: Layer) -> None:
-    """Adds an input's gradient to those that other readers of it have given."""
+    """Adds an input's gradient to those of its other readers."""
     value = layer.inputs[index]
     pointwise.add(value, layer.grad_inputs[index], value.grad)

@@ -20,7 +20,7 @@ from convnet_benchmarks.nets.phases import INPUT_GRADIENT
 
 @dataclass(frozen=True)
 class Phases:
-    """Runs each phase, and watches what that depends on: the module's parameters and buffers, the number of
+    """Runs each phase, and watches what it depends on: the module's parameters and buffers, the number of
     threads, and the parameters' gradients."""
 
     forward: Replay
@@ -31,7 +31,7 @@ class Phases:
     gradients: Watch
 
     def look(self) -> None:
-        """Sees whether anything has changed that every phase depends on."""
+        """Checks for changes of anything that all phases depend on."""
         self.module.look()
         self.threads.look()
 
@@ -69,7 +69,7 @@ class EnginePhases:
         self._gradients_kept = False
         self._by_layer = by_layer  # the steps of every phase
         self._copy = copy  # to the plan's input, from a tensor of its shape and type
-        # Where the plan's own batch is a piece of what a call takes (inference): the outputs of all pieces.
+        # If the plan's batch is a piece of a call's (inference): the outputs of all pieces.
         self._outputs = None if batch is None else memory.empty((batch, *output.shape[1:]), output.dtype)
 
     @property
@@ -98,7 +98,7 @@ class EnginePhases:
                 output, images = self._outputs, own.shape[0]
                 for piece, of_output in zip(input.split(images), output.split(images), strict=True):
                     of_output.copy_(self._run(piece))
-        if self.trains:  # running statistics
+        if self.trains:  # they update running statistics
             self._phases.module.accept()
         self._input, self._gradients_kept = input, False
         return output
@@ -135,7 +135,7 @@ class EnginePhases:
         self._phases.gradients.look()
         with torch.no_grad():
             self._phases.weight_gradient.run()
-        self._phases.gradients.accept()  # those that have been made
+        self._phases.gradients.accept()  # those just allocated
 
     def zeroGradParameters(self) -> None:
         """Sets every parameter's ``.grad`` to zeros, making it where there is none."""
@@ -146,18 +146,19 @@ class EnginePhases:
                 parameter.grad.zero_()
 
     def invalidate(self) -> None:
-        """Forgets every copy of a weight: call it after changing one behind PyTorch's back: through
+        """Discards every copy of a weight: call it after changing one behind PyTorch's back: through
         ``.data``, numpy or a memory map."""
         for layer in self._layers:
             layer.invalidate()
         self._phases.module.forget()
 
     def report(self) -> Report:
-        """Returns the algorithm of each layer in each phase, and the memory that was obtained."""
+        """Returns the algorithm of each layer in each phase, and the memory that was allocated."""
         return self._report()
 
     def timed_report(self) -> Report:
-        """Returns the report with the part of the machine's roof that each layer reaches in each phase.
+        """Returns the report with the fraction of the machine's roofline that each layer reaches in each
+        phase.
 
         The phases run some more times for it, layer by layer, on the last input; the module keeps its state
         and its gradients. Raises RuntimeError before the first updateOutput.
@@ -181,7 +182,7 @@ class EnginePhases:
         return replace(plain, layers=tuple(layers), roof=roof)
 
     def close(self) -> None:
-        """Lets go of all buffers; the module is as it was all along. The report can still be had."""
+        """Frees all buffers; the module is unchanged. The report remains available."""
         final = self._report()
         self._report = lambda: final
         nothing, unchanged = Replay(()), Watch(lambda: False)

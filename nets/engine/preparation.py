@@ -21,9 +21,9 @@ from convnet_benchmarks.nets.several_inputs import net_within
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-_PASSES, _FEWEST_PASSES = 8, 2  # a plan's first ones are slower: they make copies of weights and record it
+_PASSES, _FEWEST_PASSES = 8, 2  # a plan's first passes are slower: they copy weights and record it
 _SECONDS = 3.0  # of timing, after the fewest passes
-_WORTH = 0.98  # of the time: a difference that timings are sure of
+_WORTH = 0.98  # of the time: a smaller gain is within the timings' noise
 
 Opened = Callable[[], AbstractContextManager[EnginePhases | MixedPhases]]
 
@@ -74,7 +74,7 @@ def _whole_plan(maker: PlanMaker, module: nn.Module, input: Any) -> EnginePhases
         raise CompileError("it takes whole numbers")
     if input.dim() not in (2, 3, 4):
         raise CompileError(f"its input has {input.dim()} dimensions")
-    if input.dim() == 3:  # as an image without a batch; sequences are the parts' matter
+    if input.dim() == 3:  # as an image without a batch; the parts handle sequences
         traced = trace(module, torch.zeros(input.shape, dtype=maker.dtype))
         for operation in traced.operations:
             if operation.calls(nn.Linear) and len(traced.shapes[operation.inputs[0]]) == 3:
@@ -83,7 +83,7 @@ def _whole_plan(maker: PlanMaker, module: nn.Module, input: Any) -> EnginePhases
 
 
 def _mixed(maker: PlanMaker, module: nn.Module, input: Any, why_not: str) -> MixedPhases:
-    """Returns plans for parts of the net, in PyTorch's graph of the rest."""
+    """Returns phases with plans for parts of the net, in PyTorch's graph of the rest."""
     shapes, seen = _observed(module, input, maker.options.inference, why_not)
     parts = (
         {}
@@ -140,7 +140,7 @@ def _observed(module: nn.Module, input: Any, inference: bool, why_not: str) -> t
     try:
         with state_kept(module), torch.set_grad_enabled(not inference):
             module(input)
-    except Exception as error:  # whatever the net says to this input
+    except Exception as error:  # any error of the net for this input
         said = str(error).strip().splitlines() or [type(error).__name__]
         raise CompileError(why_not or f"{type(net_within(module)).__name__}: {said[0]}") from error
     finally:
@@ -151,7 +151,7 @@ def _observed(module: nn.Module, input: Any, inference: bool, why_not: str) -> t
 
 
 def _slower(module: nn.Module, ours: Opened, stock: Opened, input: Any) -> str:
-    """Returns what says that PyTorch alone takes less time than the engine; empty if it does not."""
+    """Returns a note that PyTorch alone takes less time than the engine; empty if it does not."""
     with state_kept(module), _gradients_kept(module):
         of_ours, alone = _times((ours, stock), input)
     if alone >= of_ours * _WORTH:
@@ -160,7 +160,8 @@ def _slower(module: nn.Module, ours: Opened, stock: Opened, input: Any) -> str:
 
 
 def _times(both: Sequence[Opened], input: Any) -> list[float]:
-    """Returns the least time of a pass of each, in turns: one at a time may stand in for a net's layers."""
+    """Returns the least time of a pass of each, alternating: only one at a time may replace a net's
+    layers."""
     best = [float("inf")] * len(both)
     began = time.perf_counter()
     for number in range(_PASSES):
@@ -179,7 +180,7 @@ def _times(both: Sequence[Opened], input: Any) -> list[float]:
 
 @contextmanager
 def _gradients_kept(module: nn.Module) -> Iterator[None]:
-    """Gives the parameters the gradients that they have before."""
+    """Restores the parameters' gradients afterwards."""
     before = [(parameter, parameter.grad) for parameter in module.parameters()]
     for parameter, _ in before:
         parameter.grad = None

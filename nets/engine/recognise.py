@@ -1,6 +1,6 @@
-"""Which kind of layer runs a traced operation.
+"""Finds the kind of layer that runs a traced operation.
 
-A kind is found by being in a module of ``nets/engine/layers``; to add one, write it there.
+Kinds are discovered in the modules of ``nets/engine/layers``; to add one, write it there.
 """
 
 import importlib
@@ -25,7 +25,7 @@ LAYERS: list[type[Layer]] = _discovered()
 
 
 def recognise(operation: Operation, inputs: Sequence[Value], output: Value) -> type[Layer]:
-    """Returns the kind of layer for ``operation``: StockLayer where the engine has nothing better.
+    """Returns the kind of layer for ``operation``: StockLayer if the engine has no other.
 
     Whatever has a hook, of any kind, runs as a StockLayer: hooks are for PyTorch's autograd to run.
     """

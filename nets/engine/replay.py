@@ -1,4 +1,4 @@
-"""Steps of a plan that are recorded once, and then run without Python between them."""
+"""Steps of a plan that are recorded once, and then run without Python in between."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -12,9 +12,9 @@ Action = Callable[[], None]
 
 
 class Watch:
-    """Counts the ``changes`` of what recorded steps depend on, besides the numbers that lie in their memory.
+    """Counts the ``changes`` of what recorded steps depend on, besides the contents of their memory.
 
-    ``changed`` says whether anything is not as it was when it was last called.
+    ``changed`` returns whether anything has changed since its last call.
     """
 
     def __init__(self, changed: Callable[[], bool]) -> None:
@@ -22,27 +22,26 @@ class Watch:
         self.changes = 0
 
     def look(self) -> None:
-        """Sees whether there is a change. To be called before what it does not change during: some runs."""
+        """Checks for a change. Called before runs during which nothing changes."""
         if self._changed():
             self.changes += 1
 
     def accept(self) -> None:
-        """Takes what has changed since the last look for the plan's own doing, which its steps know of."""
+        """Accepts changes since the last look as the plan's own, which its steps know of."""
         self._changed()
 
     def forget(self) -> None:
-        """Counts a change that cannot be seen."""
+        """Counts a change that cannot be detected."""
         self.changes += 1
 
 
 class Replay:
     """Runs ``steps``, which read and write the same memory every time as long as nothing ``watched`` changes.
 
-    A step leaves nothing for another one but in that memory. The first run after a change does what is needed
-    to be ready (copies of weights in another layout, scratch memory); the next one is recorded. From then on
-    the calls of compiled code of steps that do nothing else are made from C, those of neighbouring steps
-    together: ``recorded``. ``scratch``: where the memory is that all steps use for a while; if it has been
-    exchanged, they are recorded again. ``records``: whether that is wanted.
+    Steps communicate only through that memory. The first run after a change prepares it (copies of weights in
+    another layout, scratch memory); the next one is recorded. From then on, steps that only call compiled
+    code are called from C, adjacent ones together: ``recorded``. ``scratch``: the address of the memory that
+    all steps use temporarily; if it has changed, they are recorded again. ``records``: whether to record.
     """
 
     def __init__(

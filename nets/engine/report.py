@@ -10,7 +10,7 @@ from convnet_benchmarks.nets.phases import PHASES
 
 @dataclass(frozen=True)
 class Roof:
-    """The most that the machine does, as measured: floating-point operations, and bytes read and written, per
+    """The machine's measured limits: floating-point operations per second, and bytes read and written per
     second."""
 
     flops: float
@@ -19,7 +19,7 @@ class Roof:
 
 @dataclass(frozen=True)
 class LayerReport:
-    """One layer. ``algorithms`` maps each phase it takes part in to what runs it.
+    """One layer. ``algorithms`` maps each of its phases to the name of its algorithm.
 
     ``fallback`` says why something else than the forced backend runs it; empty if nothing does. ``of_roof``:
     the part of the machine's roof that a phase reaches, where that has been measured. ``decided_by``: for the
@@ -35,18 +35,18 @@ class LayerReport:
     decided_by: dict[str, str] = field(default_factory=dict)
 
     def cell(self, phase: str) -> str:
-        """Returns the text for one phase: its algorithm, and the part of the roof in per cent."""
+        """Returns the text for one phase: its algorithm, and the percentage of the roofline."""
         picked = self.algorithms.get(phase, "-")
         return f"{picked} {self.of_roof[phase]:.0%}" if phase in self.of_roof else picked
 
 
 @dataclass(frozen=True)
 class Report:
-    """``compiled``: who compiled the C code that layers may run, or why there is none; empty for "stock".
+    """``compiled``: the compiler of the C code that layers may run, or why there is none; empty for "stock".
 
-    ``roof``: what the layers' parts are of, where they have been measured. ``note``: why PyTorch runs what
-    the engine was asked to run; empty where it does not. ``memory``: None on a GPU, whose
-    memory is PyTorch's.
+    ``roof``: the limits that the layers' fractions refer to, if they have been measured. ``note``: why
+    PyTorch runs the net instead of the engine; empty if it does not. ``memory``: None on a GPU, whose memory
+    is PyTorch's.
     """
 
     backend: str

@@ -1,4 +1,4 @@
-"""The machine's roof, and how near a plan's layers come to it: for the report."""
+"""The machine's roofline, and how close a plan's layers come to it: for the report."""
 
 import time
 from collections import defaultdict
@@ -14,8 +14,8 @@ from convnet_benchmarks.nets.engine.memory import Memory
 from convnet_benchmarks.nets.engine.report import Roof
 from convnet_benchmarks.nets.phases import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
 
-_SIDE = 1536  # of the matrices whose product shows what the cores can do
-_BYTES = 64 << 20  # that are copied to show what the memory can do: more than a cache holds
+_SIDE = 1536  # of the matrices whose product measures the cores
+_BYTES = 64 << 20  # copied to measure the memory: larger than the caches
 _RUNS = 4
 _PASSES = 5  # of the plan, at most
 _SECONDS = 0.5  # after which no further pass begins
@@ -33,12 +33,13 @@ def measured_roof(dtype: torch.dtype) -> Roof:
 
 
 def shares_of_roof(steps: dict[str, Sequence[Step]], roof: Roof) -> Shares:
-    """Runs the steps of some phases in their order, and returns what part of the roof each layer reaches.
+    """Runs the steps of some phases in their order, and returns the fraction of the roofline that each layer
+    reaches.
 
-    That is the least time its work could take over the best time it took. The work of a phase is the
-    multiply-adds of the direct algorithm, or the bytes of inputs, parameters and output, whichever would take
-    longer. So the part is above 1 if an algorithm needs fewer multiplications, or where what it reads is
-    in a cache. There is none for what runs in no time because its result lies where its input does.
+    That is the least possible time of its work over its best measured time. The work of a phase is the
+    multiply-adds of the direct algorithm, or the bytes of inputs, parameters and output, whichever takes
+    longer. So the fraction exceeds 1 if an algorithm needs fewer multiplications, or if its inputs are in a
+    cache. Steps that take no time, because their result shares memory with their input, have none.
     """
     best: dict[tuple[int, str], float] = {}
     layers: dict[int, Layer] = {}
@@ -105,7 +106,7 @@ def _least_seconds(layer: Layer, phase: str, roof: Roof) -> float:
 
 
 def _moves(layer: Layer, phase: str) -> bool:
-    """Returns whether nothing of the phase's result lies where it is read from."""
+    """Returns whether no part of the phase's result shares memory with its inputs."""
 
     def apart(target: Tensor, sources: Sequence[Tensor]) -> bool:
         return all(source.data_ptr() != target.data_ptr() for source in sources)

@@ -1,4 +1,5 @@
-"""The shape of a convolution, as its kernels need it, and how work is cut into pieces that stay in cache."""
+"""The shape of a convolution, as its kernels need it, and the division of work into pieces that stay in
+cache."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -10,7 +11,7 @@ from torch import Tensor
 
 PIECE_BYTES = 8 << 20  # scratch of one piece of work: small enough to stay in a shared last-level cache
 _COLUMN_BYTES = 2 << 20  # of im2col's columns: small enough to stay in cache
-# Where columns come in fresh memory: the C library keeps so much, more it maps again each time, page by page.
+# For columns in fresh memory: the C library keeps this much; it maps more again each time, page by page.
 _FRESH_COLUMN_BYTES = 16 << 20
 _POSITIONS = 768  # at least, in a matrix product of columns: fewer would move a large weight too often
 
@@ -21,8 +22,8 @@ Pair = tuple[int, int]
 def check_windows(
     size: Pair, results: Pair, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair = (1, 1)
 ) -> None:
-    """Raises ValueError if windows over images of ``size`` do not make so many ``results``: compiled code
-    goes by these numbers."""
+    """Raises ValueError if windows over images of ``size`` do not make ``results``: compiled code relies on
+    these numbers."""
     for extent, made, taps, step, around, apart in zip(
         size, results, kernel, stride, padding, dilation, strict=True
     ):
@@ -49,7 +50,7 @@ class ConvolutionShape:
     dtype: torch.dtype
 
     def check(self) -> None:
-        """Raises ValueError for sizes that no convolution has."""
+        """Raises ValueError for sizes that are not positive."""
         if min(self.batch, self.in_channels, self.out_channels) < 1:
             raise ValueError(f"{self.describe()}, batch {self.batch}: sizes must be positive")
         check_windows(self.in_size, self.out_size, self.kernel, self.stride, self.padding)
@@ -108,7 +109,8 @@ class ConvolutionShape:
         return self.kernel == self.in_size and self.padding == (0, 0)
 
     def describe(self) -> str:
-        """Returns a short text that names the shape, but for batch and dtype; a key of the tuning file."""
+        """Returns a short description of the shape without batch and dtype; part of the tuning file's
+        keys."""
         pairs = (self.in_size, self.kernel, self.stride, self.padding)
         size, kernel, stride, padding = (f"{height}x{width}" for height, width in pairs)
         return f"convolution {self.in_channels}->{self.out_channels} on {size} k{kernel} s{stride} p{padding}"
@@ -137,8 +139,9 @@ def pieces(batch: int, rows: int, rows_per_piece: int) -> Iterator[tuple[slice, 
 
 
 def column_pieces(shape: ConvolutionShape, cache_bytes: int | None = None) -> list[tuple[slice, slice]]:
-    """Returns the :func:`pieces` in which im2col goes through a batch: columns of a piece stay in cache,
-    unless its matrix product would then have too few rows. ``cache_bytes``: of columns, if not the usual."""
+    """Returns the :func:`pieces` in which im2col processes a batch: the columns of a piece stay in cache,
+    unless its matrix product would then have too few rows. ``cache_bytes``: size of the columns, if not the
+    default."""
     height, width = shape.out_size
     in_cache, enough = max(1, (cache_bytes or _COLUMN_BYTES) // shape.row_bytes), -(-_POSITIONS // width)
     if in_cache >= enough:
@@ -151,7 +154,7 @@ def column_pieces(shape: ConvolutionShape, cache_bytes: int | None = None) -> li
 
 
 def fresh_column_pieces(shape: ConvolutionShape) -> list[tuple[slice, slice]]:
-    """Returns the :func:`pieces` where columns come in fresh memory: of a size that the allocator keeps."""
+    """Returns the :func:`pieces` for columns in fresh memory, of a size that the allocator keeps."""
     return list(pieces(shape.batch, shape.out_size[0], max(1, _FRESH_COLUMN_BYTES // shape.row_bytes)))
 
 

@@ -31,7 +31,7 @@ class Slot:
 class Operation:
     """One call. ``values[result]`` = ``call(*args, **kwargs)``, every :class:`Slot` replaced by its value."""
 
-    name: str  # the module's dotted place, or the function's name in the traced graph
+    name: str  # the module's dotted path, or the function's name in the traced graph
     call: Callable[..., Any]
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
@@ -43,7 +43,7 @@ class Operation:
 
     @property
     def inputs(self) -> list[int]:
-        """Returns the values it reads, in order, each once."""
+        """Returns the values it reads, in order, without duplicates."""
         return list(dict.fromkeys(slot.index for slot in _slots((self.args, self.kwargs))))
 
     @property
@@ -55,7 +55,7 @@ class Operation:
 
     @property
     def hook(self) -> str:
-        """Returns the kind of a hook that runs with it; empty without one."""
+        """Returns the kind of a hook on it; empty without one."""
         return hook_within(self.call) if isinstance(self.call, nn.Module) else ""
 
     def calls(self, *modules: type[nn.Module]) -> bool:
@@ -65,7 +65,7 @@ class Operation:
         )
 
     def arguments(self, *names: str) -> dict[str, Any]:
-        """Returns the arguments that were given, by name; ``names`` are the function's parameters in
+        """Returns the arguments given, by name; ``names`` are the function's parameters in
         order."""
         return {**dict(zip(names, self.args, strict=False)), **self.kwargs}
 
@@ -86,7 +86,7 @@ class _Untraceable(Exception):
 
 
 class _Tracer(fx.Tracer):
-    """Descends into every module of one's own; those of torch.nn, with hooks, or in ``opaque`` stay whole."""
+    """Descends into user-defined modules; those of torch.nn, with hooks, or in ``opaque`` are kept whole."""
 
     def __init__(self, opaque: set[nn.Module]) -> None:
         super().__init__()
@@ -107,17 +107,17 @@ class _Tracer(fx.Tracer):
     def call_module(
         self, m: nn.Module, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        _check_gradients_wanted()  # outside the try: it is the caller of ``m`` that switched them off
+        _check_gradients_wanted()  # outside the try: the caller of ``m`` disabled them
         try:
             return super().call_module(m, forward, args, kwargs)
         except _Untraceable:
             raise
-        except Exception as error:  # whatever the module's own code makes of a proxy
+        except Exception as error:  # any error of the module's code for a proxy
             raise _Untraceable(m, error) from error
 
 
 def _check_gradients_wanted() -> None:
-    """Raises RuntimeError inside ``torch.no_grad()``, for which a list of operations has no place."""
+    """Raises RuntimeError inside ``torch.no_grad()``, which a list of operations cannot represent."""
     if not torch.is_grad_enabled():
         raise RuntimeError("part of it runs without gradients")
 
@@ -129,7 +129,7 @@ def _graph(module: nn.Module) -> tuple[fx.Graph, nn.Module]:
         tracer = _Tracer(opaque)
         root: nn.Module = module
         if tracer.is_leaf_module(module, ""):
-            root = nn.Sequential(module)  # a lone layer: fx traces what is inside a root
+            root = nn.Sequential(module)  # a single layer: fx traces only the inside of a root
         try:
             with torch.enable_grad():
                 return tracer.trace(root), root
@@ -155,7 +155,7 @@ _NEUTRAL_OF_IN_PLACE = {
 def trace(module: nn.Module, example: Tensor) -> Trace:
     """Traces ``module`` on ``example``; every operation runs once, to learn its shape. Changes no buffer.
 
-    Raises :class:`CompileError` where the module's own forward, or what it computes, has no such list.
+    Raises :class:`CompileError` if the module's computation cannot be expressed as such a list.
     """
     for name, parameter in module.named_parameters():
         if kind := hook_on_parameter(parameter):
@@ -166,7 +166,7 @@ def trace(module: nn.Module, example: Tensor) -> Trace:
     operations: list[Operation] = []
     shapes: list[tuple[int, ...]] = []
     known: dict[fx.Node, Any] = {}  # a Slot, or a value that does not depend on the input
-    samples: dict[int, Tensor] = {}  # of the values still to be read
+    samples: dict[int, Tensor] = {}  # of the values that are read later
     output: int | None = None
     position = {node: index for index, node in enumerate(graph.nodes)}
     last_use = {node: max((position[user] for user in node.users), default=-1) for node in graph.nodes}
@@ -219,7 +219,7 @@ def trace(module: nn.Module, example: Tensor) -> Trace:
                     name, call, args, kwargs, slot.index, tuple(found.shape), in_place, reshapes, parameters
                 )
             )
-            if in_place:  # whoever reads the changed value later reads the new one
+            if in_place:  # later readers of the changed value read the new one
                 changed = next(_slots(args))
                 known.update({other: slot for other, value in known.items() if value == changed})
             known[node] = slot
@@ -245,7 +245,7 @@ def _needed(operations: list[Operation], output: int) -> list[Operation]:
 
 
 class state_kept:
-    """The module's buffers (running statistics) and the random generator are as before afterwards."""
+    """Restores the module's buffers (running statistics) and the random generator afterwards."""
 
     def __init__(self, module: nn.Module) -> None:
         self._module = module
@@ -264,8 +264,8 @@ class state_kept:
 def _callable(
     root: nn.Module, module: nn.Module, node: fx.Node, args: tuple[Any, ...]
 ) -> tuple[str, Callable[..., Any], bool]:
-    """Returns the operation's name, what to call without changing an argument, and whether the original
-    did."""
+    """Returns the operation's name, a callable that changes none of its arguments, and whether the original
+    does."""
     if node.op == "call_module":
         layer = root.get_submodule(str(node.target))
         name = str(node.target) if root is module else type(module).__name__
@@ -290,8 +290,8 @@ def _callable(
 def _run(
     name: str, call: Callable[..., Any], args: Any, kwargs: Any, samples: dict[int, Tensor], in_place: bool
 ) -> tuple[Any, bool, bool, list[Parameter]]:
-    """Runs the call as autograd will. Returns its result, whether it changes its input, whether it only gives
-    it another shape, and the parameters it reads."""
+    """Runs the call as autograd will. Returns its result, whether it changes its input, whether it only
+    reshapes it, and the parameters it reads."""
     leaves = {slot.index: samples[slot.index].detach().requires_grad_() for slot in _slots((args, kwargs))}
     given: dict[int, Tensor] = {}
 
@@ -301,7 +301,7 @@ def _run(
 
     try:
         with torch.enable_grad():
-            # Not leaves, which autograd does not let a call change in place.
+            # Not leaves, which autograd does not allow to be changed in place.
             given.update((index, leaf.view_as(leaf)) for index, leaf in leaves.items())
             versions = [tensor._version for tensor in given.values()]
             found = _convolved(call, args, given)
@@ -314,7 +314,7 @@ def _run(
     parameters = _parameters(call, args, kwargs)
     if not isinstance(found, Tensor):
         return found, in_place, False, parameters
-    # Those that a hook or a closure reads, too.
+    # Including those that a hook or a closure reads.
     parameters = list(dict.fromkeys([*parameters, *parameters_read([found])]))
     if any(found is tensor for tensor in given.values()) and _has_legacy_hook(call):
         raise CompileError(
@@ -327,8 +327,8 @@ def _run(
 
 
 def _convolved(call: Callable[..., Any], args: Any, given: dict[int, Tensor]) -> Tensor | None:
-    """Returns zeros in the shape of a plain convolution's result, or None for another call or one that may
-    fail. Convolutions are most of the time of a trace, and only shapes are wanted."""
+    """Returns zeros in the shape of a plain convolution's result; None for another call, or one that may
+    fail. Convolutions take most of the time of a trace, which needs only their shapes."""
     if type(call) is not nn.Conv2d or hook_within(call) or isinstance(call.padding, str):
         return None
     if len(args) != 1 or not isinstance(args[0], Slot):
@@ -353,8 +353,8 @@ def _has_legacy_hook(call: Callable[..., Any]) -> bool:
 
 
 def _reshapes(leaf: Tensor, found: Tensor) -> bool:
-    """Returns whether ``found`` has the elements of ``leaf`` in their order and in the same memory, and gives
-    it its own gradient: neither none (detach) nor another one (a function with a backward of its own)."""
+    """Returns whether ``found`` has the elements of ``leaf`` in the same order and memory, and passes on its
+    gradient unchanged: neither none (detach) nor another one (a function with its own backward)."""
     same = (
         found.requires_grad
         and found.data_ptr() == leaf.data_ptr()
@@ -365,7 +365,7 @@ def _reshapes(leaf: Tensor, found: Tensor) -> bool:
     if not same:
         return False
     probe = torch.rand_like(found)
-    # The gradient of a number: PyTorch loads sympy, half a second, when it is given others.
+    # The gradient of a scalar: for others PyTorch loads sympy, which takes half a second.
     with torch.enable_grad():
         (gradient,) = torch.autograd.grad((found * probe).sum(), leaf, allow_unused=True)
     return gradient is not None and torch.equal(gradient.reshape(-1), probe.reshape(-1))
@@ -387,7 +387,7 @@ def _parameters(call: Callable[..., Any], args: Any, kwargs: Any) -> list[Parame
 
 def map_leaves(item: Any, function: Callable[[Any], Any]) -> Any:
     """Returns ``item`` with ``function`` applied to the leaves of its tuples, lists, dicts and slices."""
-    if isinstance(item, (tuple, list)):  # a torch.Size takes nothing but numbers: it becomes a tuple
+    if isinstance(item, (tuple, list)):  # a torch.Size accepts only numbers: it becomes a tuple
         parts = [map_leaves(part, function) for part in item]
         return parts if isinstance(item, list) else tuple(parts)
     if isinstance(item, dict):

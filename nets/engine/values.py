@@ -1,4 +1,4 @@
-"""Activations and their gradients: where they live, and memory shared by gradients not needed at once."""
+"""Activations and their gradients: their memory, shared by gradients that are not needed at the same time."""
 
 import math
 from dataclasses import dataclass
@@ -63,7 +63,7 @@ def from_images(images: Tensor, dimensions: int) -> Tensor:
 
 
 class Block:
-    """A piece of gradient memory with the number of values that still need it."""
+    """A block of gradient memory with the number of values that still need it."""
 
     def __init__(self, memory: Tensor) -> None:
         self.memory = memory
@@ -79,7 +79,7 @@ class ReusedMemory:
         self._free: list[Block] = []
 
     def take(self, count: int) -> Block:
-        """Returns a block of ``count`` elements or more with one user: the smallest free one that fits, or a
+        """Returns a block of at least ``count`` elements with one user: the smallest free one that fits, or a
         new one."""
         fitting = [block for block in self._free if block.memory.numel() >= count]
         if fitting:

@@ -1,4 +1,5 @@
-"""Transformed copies of a weight, kept until the weight changes. The parameter stays the single truth."""
+"""Transformed copies of a weight, kept until the weight changes. The parameter remains the single source of
+truth."""
 
 import threading
 from collections.abc import Callable
@@ -11,17 +12,17 @@ Copy = TypeVar("Copy", Tensor, list[Tensor])
 
 
 class StaleWeightError(RuntimeError):
-    """A weight was changed in a way that PyTorch does not count: through ``.data``, numpy, a memory map."""
+    """A weight was changed without PyTorch's version counter: through ``.data``, numpy, a memory map."""
 
 
 class CachedWeight(Generic[Copy]):
-    """The result of ``transform(weight, out)``, made again when the weight's version or memory has changed,
-    or the number of threads, with which results are rounded elsewhere.
+    """The result of ``transform(weight, out)``, recomputed when the weight's version or address has changed,
+    or the number of threads, which affects rounding.
 
-    ``transform`` gets the last result as ``out`` (None the first time), to be filled again, and returns it.
-    It is given to every :meth:`get` and not kept: a kernel that it belongs to could not be freed at once.
-    Writes that bypass PyTorch's version counter are not seen: call :meth:`invalidate` after them, or set
-    ``checked`` to compare on every use and raise :class:`StaleWeightError`.
+    ``transform`` gets the last result as ``out`` (None the first time), overwrites it, and returns it. It is
+    passed to every :meth:`get` and not stored: a reference to its kernel would keep that from being freed at
+    once. Writes that bypass PyTorch's version counter are not noticed: call :meth:`invalidate` after them, or
+    set ``checked`` to compare on every use and raise :class:`StaleWeightError`.
     """
 
     def __init__(self) -> None:
@@ -31,7 +32,7 @@ class CachedWeight(Generic[Copy]):
         self._lock = threading.Lock()
 
     def get(self, weight: Tensor, transform: Callable[[Tensor, Copy | None], Copy]) -> Copy:
-        with self._lock:  # of several threads that need it one makes the copy
+        with self._lock:  # one thread makes the copy, the others wait
             return self._get(weight, transform)
 
     def _get(self, weight: Tensor, transform: Callable[[Tensor, Copy | None], Copy]) -> Copy:
@@ -53,7 +54,7 @@ class CachedWeight(Generic[Copy]):
 
 def _equal(one: Tensor | list[Tensor], other: Tensor | list[Tensor]) -> bool:
     if isinstance(one, Tensor) and isinstance(other, Tensor):
-        if one.is_mkldnn:  # in oneDNN's own layout, which has no comparison
+        if one.is_mkldnn:  # in oneDNN's own layout, which cannot be compared
             one, other = one.to_dense(), other.to_dense()
         return torch.equal(one, other)
     return all(map(_equal, one, other))

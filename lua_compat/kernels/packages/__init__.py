@@ -1,4 +1,5 @@
-"""The Python side of Lua packages that had C code, a server or a window behind them: one file for each.
+"""The Python side of Lua packages that were backed by C code, a server or a window: one file for each.
 
-They reach files or libraries outside PyTorch: untrusted scripts get only what a module names for them.
+They reach files or libraries outside PyTorch. Untrusted scripts may call only what a module lists in
+SANDBOXED.
 """

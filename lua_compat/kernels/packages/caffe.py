@@ -1,7 +1,7 @@
 """Caffe models for the Lua package loadcaffe: a prototxt (text) and a caffemodel (protobuf's wire format).
 
-The numbers of the fields are those of Caffe's caffe.proto. As in loadcaffe, the caffemodel alone says which
-layers there are: it holds their options, too.
+The numbers of the fields are those of Caffe's caffe.proto. As in loadcaffe, the layers and their options come
+from the caffemodel alone.
 """
 
 import json
@@ -20,8 +20,8 @@ from lua_compat.printable import printable
 
 __all__ = ["caffe_read"]
 
-# message -> field -> (number, type); a type with * is repeated, a capital letter begins a message. Numbers of
-# a blob arrive as bytes: Caffe packs them, and Python need not make an object of each.
+# message -> field -> (number, type); * marks repeated fields, a capital letter a message. A blob's numbers
+# are declared as bytes: Caffe packs them, so that Python need not make an object of each.
 _MESSAGES: dict[str, dict[str, tuple[int, str]]] = {
     "Net": {"input": (3, "string*"), "input_dim": (4, "int32*"), "layers": (2, "OldLayer*"),
             "input_shape": (8, "Shape*"), "layer": (100, "NewLayer*")},
@@ -63,7 +63,7 @@ _WIRE_TYPES = ("int32", "int64", "uint32", "float", "bool", "string", "bytes")
 
 
 class _Bad(ValueError):
-    """A file is not what it should be."""
+    """A file is malformed or of another kind."""
 
 
 @cache
@@ -89,7 +89,7 @@ def _net_class() -> Any:
 
 
 def _check_text(path: str) -> None:
-    """Reads a prototxt for its form alone: whatever it names is skipped."""
+    """Checks the syntax of a prototxt: unknown fields are skipped."""
     text_format = extra("google.protobuf.text_format", "loadcaffe", "protobuf")
     empty = extra("google.protobuf.empty_pb2", "loadcaffe", "protobuf")
     with open(path, "rb") as file:
@@ -140,7 +140,7 @@ def _shape(blob: Any) -> list[int]:
 
 
 def _numbers(blob: Any) -> np.ndarray:
-    """Returns the numbers of a blob, as many as its shape says, in float32."""
+    """Returns the numbers of a blob in float32, after checking their count against its shape."""
     double = not blob.data and len(blob.double_data) > 0
     data, kind = (blob.double_data, np.dtype("<f8")) if double else (blob.data, np.dtype("<f4"))
     shape = _shape(blob)
@@ -213,7 +213,7 @@ _WITH_WEIGHTS = ("Convolution", "InnerProduct")
 
 
 def _word(text: Any) -> Any:
-    """Returns a name or kind as text, where it is one: protobuf gives bytes for what is no UTF-8."""
+    """Returns a name or kind as text; protobuf returns bytes where it is not UTF-8."""
     return text.decode("utf-8", "replace") if isinstance(text, bytes) else text
 
 

@@ -6,7 +6,7 @@ from unicodedata import category, east_asian_width
 __all__ = ["characters"]
 SANDBOXED = __all__
 
-BLOCK = 128  # characters that are asked for at once
+BLOCK = 128  # characters returned by one call
 
 # Properties that Python's tables lack, as Unicode's PropList.txt and DerivedCoreProperties.txt have them
 _WHITE_SPACE = "9-D 20 85 A0 1680 2000-200A 2028-2029 202F 205F 3000"
@@ -20,7 +20,7 @@ _DEFAULT_IGNORABLE = (
     "FFF0-FFF8 1BCA0-1BCA3 1D173-1D17A E0000-E0FFF"
 )
 _OTHER_ALPHABETIC_SYMBOLS = "24B6-24E9 1F130-1F149 1F150-1F169 1F170-1F189"
-# Of the marks only: what lies between them is not meant
+# Only the marks within these ranges
 _OTHER_ALPHABETIC_MARKS = (
     "345 5B0-657 659-6DC 6E1-6E8 6ED-73F 7A6-7B0 816-817 81B-82C 8D4-8DF 8E3-8E9 8F0-93B 93E-94C 94E-94F "
     "955-983 9BE-9CC 9D7-9E3 A01-A03 A3E-A4C A51-A83 ABE-ACC AE2-AFC B01-B03 B3E-B4C B56-BCC BD7-C04 "
@@ -48,7 +48,7 @@ def _codes(ranges: str) -> frozenset[int]:
 
 
 def _classes(code: int) -> str:
-    """Returns the letters of a character's classes in Lua's patterns; t: it joins the one before."""
+    """Returns the letters of a character's classes in Lua's patterns; t: it combines with the one before."""
     character = chr(code)
     kind = category(character)
     joins = kind in ("Mn", "Me") or code in _codes(_OTHER_GRAPHEME_EXTEND)
@@ -75,7 +75,7 @@ def _classes(code: int) -> str:
 
 
 def _width(code: int) -> str:
-    """Returns the columns of a character on a terminal; A: one or two, as one likes."""
+    """Returns the columns of a character on a terminal; A: ambiguous, one or two."""
     kind = east_asian_width(chr(code))
     if kind in "WF":
         return "2"

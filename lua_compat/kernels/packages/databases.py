@@ -1,5 +1,5 @@
-"""Databases of the Lua package lmdb: each environment is opened by a process of its own, as the library
-lmdb ends the process that meets a damaged one."""
+"""Databases of the Lua package lmdb. Each environment is opened by a separate process, because the library
+lmdb crashes on a damaged database."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from lua_compat.kernels.packages.extras import check_extra
 
 @dataclass
 class _Environment:
-    """An environment's path, as it was given, and the process that has it open."""
+    """An environment's path, as given, and the process that opened it."""
 
     path: str
     library: Library = field(
@@ -68,7 +68,7 @@ class Databases:
         return self._of(number).call(name, number, *values)
 
     def _make(self, environment: _Environment, name: str, *values: Any) -> tuple[int | None, str | None]:
-        """Returns the number of what ``name`` makes, and what went wrong."""
+        """Returns the number of the object that ``name`` makes, and an error message."""
         number = self._made = self._made + 1
         problem = environment.call(name, number, *values)
         if problem is None:
@@ -85,7 +85,7 @@ class Databases:
         return self._make(self._of(environment), "begin", environment, write, parent)
 
     def lmdb_end(self, transaction: int, keep: bool) -> str | None:
-        """Ends a transaction: what it changed is kept or not. Returns what went wrong."""
+        """Ends a transaction: ``keep``: commits, else aborts. Returns an error message or None."""
         environment = self._held.pop(transaction, None)
         problem: str | None = environment.call("end", transaction, keep) if environment else None
         return problem

@@ -1,4 +1,4 @@
-"""Panes of the Lua package display: sent to a server of display's, or written as one page of HTML."""
+"""Panes of the Lua package display: sent to a display server, or written as one page of HTML."""
 
 import base64
 import html
@@ -61,8 +61,8 @@ def _fill(out: Tensor, data: bytes) -> None:
 
 
 def wave_of(out: Out, samples: Tensor, rate: float) -> None:
-    """Writes samples x channels as a WAV of 16 bits: values of at most 1 count up to 1, others up to 2^31, as
-    Torch7's audio has them."""
+    """Writes samples x channels as a 16-bit WAV. Values of at most 1 have the full scale 1, others 2^31, as
+    in Torch7's audio."""
     largest = float(samples.abs().max()) if samples.numel() else 0.0
     full = 1.0 if largest <= 1 else float(1 << 31)
     written = io.BytesIO()
@@ -76,7 +76,7 @@ def wave_of(out: Out, samples: Tensor, rate: float) -> None:
 
 
 def display_post(url: str, body: str) -> bool:
-    """Sends a command to a server; returns whether one took it."""
+    """Sends a command to a server; returns whether one accepted it."""
     request = urllib.request.Request(url, body.encode("latin-1"), {"Content-Type": "application/text"})
     try:
         with urllib.request.urlopen(request, timeout=_SECONDS) as answer:
@@ -86,8 +86,7 @@ def display_post(url: str, body: str) -> bool:
 
 
 def display_write_page(path: str, panes: str) -> None:
-    """Writes panes (JSON: a list of commands) as a page that needs nothing else; a reader never sees half of
-    it."""
+    """Writes panes (JSON: a list of commands) as a self-contained page, replaced atomically."""
     path = from_lua(path)
     described = json.loads(panes.encode("latin-1").decode("utf-8", "replace"))
     text = _PAGE.format(seconds=_RELOAD_SECONDS, panes="\n".join(map(_pane, described)))
@@ -114,7 +113,7 @@ def _image(content: dict[str, Any]) -> str:
 
 
 def _text(content: object) -> str:
-    return f"<div>{content}</div>"  # display shows text as HTML
+    return f"<div>{content}</div>"  # display interprets text as HTML
 
 
 def _audio(content: str) -> str:

@@ -1,4 +1,4 @@
-"""Random numbers of many distributions, for the Lua package randomkit: numpy's, over Torch7's stream.
+"""Random numbers of many distributions, for the Lua package randomkit: numpy's, from Torch7's generator.
 
 numpy's RandomState has randomkit's own formulas, so that both draw the same numbers.
 """
@@ -14,7 +14,7 @@ from lua_compat.kernels.arrays import array_of
 __all__ = ["randomkit_draw", "randomkit_names"]
 SANDBOXED = __all__
 
-# By letters of the arguments: d a double, l a whole number. What returns whole numbers is named again below.
+# By the types of the arguments: d a double, l an integer. Those that return integers are listed again below.
 _DISTRIBUTIONS = {
     "": "standard_cauchy standard_exponential gauss double random long ulong",
     "d": "chisquare exponential pareto power rayleigh standard_gamma standard_t weibull geometric logseries "
@@ -61,8 +61,8 @@ def randomkit_draw(
 ) -> float | None:
     """Fills a contiguous tensor; arguments have one element, or as many as it.
 
-    ``state``: the bytes of Torch7's generator, which become those after the draws. Normal numbers come in
-    pairs: ``waiting`` is the second of one, and so is what is returned.
+    ``state``: the bytes of Torch7's generator, updated by the draws. Normal numbers are made in pairs:
+    ``waiting`` is the second one of a pair, and so is what is returned.
     """
     arrays: list[Any] = [array_of(t).reshape(-1).astype(np.float64) for t in arguments]
     for place, letter in enumerate(letters):

@@ -1,4 +1,4 @@
-"""Libraries that need not be installed: imported when a package first needs them."""
+"""Optional libraries, imported when a package first needs them."""
 
 import sys
 from importlib import import_module
@@ -7,8 +7,8 @@ from typing import Any
 
 
 def extra(module: str, package: str, project: str, group: str = "packages") -> Any:
-    """Returns a module that a Lua package needs. Raises ValueError, saying how to install its project, or
-    the group of our optional dependencies that it is in."""
+    """Returns a module that a Lua package needs. Raises ValueError, saying how to install its project, or the
+    group of our optional dependencies that contains it."""
     try:
         return import_module(module)
     except ImportError:

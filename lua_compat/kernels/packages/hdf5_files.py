@@ -9,7 +9,7 @@ from lua_compat import hdf5
 from lua_compat.kernels.lua_memory import array_at
 from lua_compat.kernels.strings import from_lua, to_lua
 
-# Elements that Torch7 does not have become those of the next larger type.
+# Element types that Torch7 does not have are read as the next larger one.
 _READ_AS = {
     "bool": "Byte",
     "uint8": "Byte",
@@ -42,7 +42,7 @@ def _unreadable(dataset: hdf5.DataSet) -> str | None:
 
 
 class OpenFiles:
-    """The files of one Lua state. Paths count from a file's root; errors are those of lua_compat.hdf5."""
+    """The files of one Lua state. Paths start at a file's root; errors are those of lua_compat.hdf5."""
 
     def __init__(self) -> None:
         self._files: dict[int, hdf5.File] = {}
@@ -101,8 +101,8 @@ class OpenFiles:
         return None if isinstance(found, hdf5.Group) else _unreadable(found)
 
     def hdf5_read(self, number: int, datapath: str, *ranges: float) -> tuple[str | int, ...]:
-        """Reads a dataset, or the block of it between first and last (from 1, both included) in each
-        dimension, for ``hdf5_take``; returns what ``hdf5_shape`` does, of what was read."""
+        """Reads a dataset, or the block between first and last (from 1, both included) in each dimension, for
+        ``hdf5_take``; returns the type and sizes of the data read, as ``hdf5_shape`` does."""
         dataset = self._dataset(number, datapath)
         if ranges:
             bounds = [int(bound) for bound in ranges]
@@ -113,7 +113,8 @@ class OpenFiles:
         return _READ_AS[array.dtype.name], *array.shape
 
     def hdf5_take(self, address: float) -> None:
-        """Moves what ``hdf5_read`` has read into a contiguous tensor of the type and sizes that it told."""
+        """Moves the data read by ``hdf5_read`` into a contiguous tensor of the type and sizes that it
+        returned."""
         array, self._read = self._read, _NOTHING
         np.copyto(array_at(address, _READ_AS[array.dtype.name], array.shape), array)
 
@@ -121,8 +122,8 @@ class OpenFiles:
         self, number: int, datapath: str, append: bool, deflate: int, type_name: str, address: float,
         dimensions: int, *sizes_and_chunks: float,
     ) -> None:  # fmt: skip
-        """Writes or appends a contiguous tensor of so many ``dimensions``; ``deflate`` -1: not compressed;
-        without chunks behind the sizes: in one piece."""
+        """Writes or appends a contiguous tensor of ``dimensions`` dimensions. ``deflate`` -1: not compressed.
+        Chunk sizes may follow the sizes; without them the dataset is in one piece."""
         sizes, chunks = sizes_and_chunks[: int(dimensions)], sizes_and_chunks[int(dimensions) :]
         chunking = tuple(int(size) for size in chunks) or None
         options = hdf5.DataSetOptions(chunking, None if deflate < 0 else int(deflate))

@@ -1,4 +1,4 @@
-"""Pooling of regions and stochastic pooling, for the Lua package inn."""
+"""Region-of-interest pooling and stochastic pooling, for the Lua package inn."""
 
 import math
 
@@ -13,19 +13,19 @@ __all__ = ["pool_regions", "pool_regions_gradient", "stochastic_average", "stoch
            "stochastic_choice_gradient"]  # fmt: skip
 SANDBOXED = __all__
 
-# Of cells without a pixel
+# The index of a cell without pixels
 _NOTHING = -1
 
 
 def _rounded(number: float) -> int:
-    """Returns C's round: halves away from zero."""
+    """Rounds halves away from zero, as C does."""
     return math.floor(number + 0.5) if number >= 0 else -math.floor(0.5 - number)
 
 
 def _cells(first: int, last: int, cells: int, limit: int, old: bool) -> list[tuple[int, int]]:
     """Returns where each cell of a region begins and ends, in pixels of the image.
 
-    The old kind of inn's ROIPooling lets cells overlap by a pixel and counts the region's last one.
+    In inn's old ROIPooling cells overlap by a pixel, and the region's last pixel is included.
     """
     length = max(last - first + 1, 1)
     size = np.float32(length) / np.float32(cells)
@@ -112,8 +112,9 @@ def _windows(
 def stochastic_choice(
     out: Out, indices: Out, x: Tensor, uniform: Tensor, kw: int, kh: int, dw: int, dh: int
 ) -> None:
-    """Draws a pixel of each window, with a probability in proportion to its value: the first where the sum so
-    far reaches ``uniform`` (0 to 1) of the whole. ``indices``: its position in its plane, from 0."""
+    """Draws a pixel of each window with a probability proportional to its value: the first one at which the
+    cumulative sum reaches ``uniform`` (0 to 1) of the total. ``indices``: its position in its plane, from
+    0."""
     pieces, (rows, columns), sizes = _windows(x, (kw, kh, dw, dh))
     shape = (*x.shape[:2], rows, columns)
     sums = pieces.cumsum(3)
@@ -127,8 +128,8 @@ def stochastic_choice(
 
 
 def stochastic_average(out: Out, x: Tensor, kw: int, kh: int, dw: int, dh: int) -> None:
-    """Computes the mean of each window, weighted by the values themselves: what stochastic_choice gives on
-    average."""
+    """Computes the mean of each window, weighted by the values themselves: the expected value of
+    stochastic_choice."""
     pieces, (rows, columns), _ = _windows(x, (kw, kh, dw, dh))
     total = pieces.sum(3) + torch.finfo(torch.float32).tiny
     out.resize_(*x.shape[:2], rows, columns).copy_((pieces.square().sum(3) / total).view(out.shape))

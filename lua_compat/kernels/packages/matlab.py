@@ -1,6 +1,6 @@
-"""MATLAB's files (up to version 7) for the Lua package matio: read in a process of its own, written by scipy.
+"""MATLAB's files (up to version 7) for the Lua package matio: read in a separate process, written by scipy.
 
-Values cross as .t7 bytes: tensors, strings, tables.
+Values are passed as .t7 bytes: tensors, strings, tables.
 """
 
 import io

@@ -1,4 +1,4 @@
-"""Sampling images again and connectionist temporal classification, for the Lua package nnx."""
+"""Resampling of images and connectionist temporal classification, for the Lua package nnx."""
 
 import torch
 import torch.nn.functional as F
@@ -12,7 +12,7 @@ SANDBOXED = __all__
 
 
 def _sample_anew(x: Tensor, height: int, width: int) -> Tensor:
-    """Bilinear, with the corners of both images in the same positions."""
+    """Resamples bilinearly, with the corners of both images aligned."""
     return batched(lambda t: F.interpolate(t, (height, width), mode="bilinear", align_corners=True), x, 3)
 
 
@@ -22,8 +22,8 @@ sample_anew, sample_anew_gradient = layer_kernels(_sample_anew)
 def ctc(grad: Out, activations: Tensor, labels: Tensor, steps: Tensor, counts: Tensor) -> float:
     """Returns the sum of the costs; ``grad``: its gradient.
 
-    activations: steps x batch x classes, class 0 the blank; labels: of all sequences, one after the other, as
-    many of each as ``counts`` says. A sequence that cannot have so many labels costs nothing.
+    activations: steps x batch x classes, class 0 the blank; labels: of all sequences, concatenated;
+    ``counts``: the number of labels of each. A sequence too short for its labels has cost 0.
     """
     with torch.inference_mode(False), torch.enable_grad():
         leaf = activations.clone().requires_grad_()

@@ -15,7 +15,7 @@ from lua_compat.whole_file import replaced_when_whole
 __all__ = ["npy_kind", "npy_names", "npy_read", "npy_write"]
 
 _MOST_DIMENSIONS = 20
-# numpy's kinds as Torch7's tensors; wider where Torch7 has no unsigned numbers
+# numpy's types as Torch7's tensors; unsigned integers become wider ones
 _KINDS = {
     "float64": "Double", "float32": "Float", "float16": "Float", "int64": "Long", "int32": "Int",
     "int16": "Short", "int8": "Byte", "uint8": "Byte", "uint16": "Int", "uint32": "Long",

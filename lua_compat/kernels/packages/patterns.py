@@ -5,7 +5,7 @@ import re
 
 __all__ = ["pattern_check", "pattern_find"]
 
-# POSIX's classes, which Python lacks, as they stand within brackets (ASCII).
+# POSIX's character classes, which Python lacks, as used within brackets (ASCII).
 _CLASSES = {
     "alnum": "0-9A-Za-z", "alpha": "A-Za-z", "blank": r" \t", "cntrl": r"\x00-\x1f\x7f", "digit": "0-9",
     "graph": "!-~", "lower": "a-z", "print": " -~", "punct": r"!-/:-@\[-`{-~", "space": r"\s", "upper": "A-Z",
@@ -27,13 +27,13 @@ def _compiled(pattern: str, flags: str) -> re.Pattern[str]:
 
 
 def pattern_check(pattern: str, flags: str) -> int:
-    """Returns how many groups a pattern has. Raises ValueError for what is none."""
+    """Returns how many groups a pattern has. Raises ValueError for an invalid one."""
     return _compiled(pattern, flags).groups
 
 
 def pattern_find(text: str, pattern: str, flags: str, start: float) -> tuple[int, ...] | None:
     """Returns the positions (from 1, both included) of the first match from ``start`` on, then those of its
-    groups, 0 and -1 if one took no part; None: no match."""
+    groups, 0 and -1 for a group that did not participate; None: no match."""
     found = _compiled(pattern, flags).search(text, int(start) - 1)
     if found is None:
         return None

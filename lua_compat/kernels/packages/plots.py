@@ -1,4 +1,4 @@
-"""Plots of the Lua package itorch, drawn by bokeh: as a part of a notebook, or as a page."""
+"""Plots of the Lua package itorch, drawn by bokeh: for a notebook, or as a page."""
 
 import json
 from collections.abc import Sequence
@@ -16,8 +16,8 @@ SANDBOXED: list[str] = []
 _WIDTH, _HEIGHT = 600, 400
 _POINT_SIZE, _SEGMENT_WIDTH = 10, 2
 
-# The first plot that a kernel shows brings bokeh's library. A page that is loaded again may come to others
-# first, or have lost that one: they wait for it, and then look for it in the network.
+# The first plot of a kernel includes bokeh's library. After a page is reloaded, other plots may come first,
+# or the first one may be missing: they wait for the library, and then load it from the network.
 _FRAGMENT = """<div id="{place}"></div>
 <script type="text/javascript">{library}</script>
 <script type="text/javascript">
@@ -71,7 +71,7 @@ def plot_page(description: str) -> str:
 
 
 def _figure(description: str) -> Any:
-    """Draws what Lua describes: title, xaxis, yaxis, legend, tooltips and glyphs of kind, columns and
+    """Draws a plot described by Lua: title, xaxis, yaxis, legend, tooltips, and glyphs of kind, columns and
     settings."""
     from bokeh.models import HoverTool
     from bokeh.plotting import figure
@@ -92,7 +92,7 @@ def _figure(description: str) -> Any:
 
 
 def _column(values: Any) -> Sequence[Any] | np.ndarray:
-    """Returns a list of texts as it is, and numbers, which come as one text, as an array."""
+    """Returns a list of strings unchanged, and numbers, which are passed as one string, as an array."""
     if isinstance(values, dict):
         return np.array(values.get("numbers", "").split(), dtype=np.float64)
     return list(values)

@@ -1,4 +1,4 @@
-"""Connections of the Lua packages socket and socket.http. A failure is a result, (None, text), as there."""
+"""Connections of the Lua packages socket and socket.http. A failure is returned as (None, text), as there."""
 
 import http.client
 import json
@@ -19,7 +19,7 @@ Answer = tuple[Any, ...]
 
 
 def _failed(error: Exception) -> tuple[None, str]:
-    """Returns a failure in luasocket's words where it has some."""
+    """Returns a failure in luasocket's words if it has any."""
     if isinstance(error, TimeoutError | BlockingIOError):
         return None, "timeout"
     if isinstance(error, ConnectionRefusedError):
@@ -37,7 +37,7 @@ class Connections:
 
     def __init__(self) -> None:
         self._open: dict[int, socket.socket] = {}
-        self._read: dict[int, bytearray] = {}  # what has arrived and was not asked for yet
+        self._read: dict[int, bytearray] = {}  # received but not yet requested
         self._made = 0
 
     def kernels(self) -> dict[str, Callable[..., Any]]:
@@ -56,7 +56,7 @@ class Connections:
         return self._made
 
     def socket_connect(self, host: str, port: float, seconds: float) -> Answer:
-        """Returns the number of a connection; ``seconds`` below 0: waits as long as it takes."""
+        """Returns the number of a connection; ``seconds`` below 0: no time limit."""
         try:
             made = socket.create_connection((host, int(port)), seconds if seconds >= 0 else None)
         except (OSError, OverflowError) as error:
@@ -64,7 +64,7 @@ class Connections:
         return (self._add(made), None)
 
     def socket_listen(self, host: str, port: float, waiting: float) -> Answer:
-        """Returns the number of a socket that waits for connections; ``host`` *: from everywhere."""
+        """Returns the number of a socket that waits for connections; ``host`` *: on all addresses."""
         try:
             made = socket.create_server(("" if host == "*" else host, int(port)), backlog=int(waiting))
         except (OSError, OverflowError) as error:
@@ -81,7 +81,7 @@ class Connections:
         return (self._add(made), None)
 
     def socket_send(self, number: int, data: str) -> Answer:
-        """Returns how many bytes were sent, and what went wrong before all were."""
+        """Returns how many bytes were sent, and the error that stopped it."""
         if number not in self._open:
             return 0, "closed"
         view, sent = memoryview(data.encode("latin-1")), 0
@@ -93,7 +93,7 @@ class Connections:
         return sent, None
 
     def socket_receive(self, number: int, wanted: float, to_end_of_line: bool) -> Answer:
-        """Returns bytes and what went wrong before all had arrived: ``wanted`` bytes, a line, or (below 0)
+        """Returns bytes, and the error before all had arrived: ``wanted`` bytes, a line, or (below 0)
         everything until the connection is closed."""
         if number not in self._open:
             return "", "closed"
@@ -109,7 +109,7 @@ class Connections:
         if problem is not None:
             self._read[number] = bytearray()
             if wanted < 0 and not to_end_of_line and problem == "closed":
-                problem = None  # that is what was waited for
+                problem = None  # the end was waited for
             return got.decode("latin-1"), problem
         count = got.index(b"\n") + 1 if to_end_of_line else int(wanted)
         taken = got[:count]
@@ -123,7 +123,7 @@ class Connections:
         return b"\n" in got if to_end_of_line else 0 <= wanted <= len(got)
 
     def socket_name(self, number: int, peer: bool) -> Answer:
-        """Returns the address and the port of this end of a connection, or of the other."""
+        """Returns the address and the port of this end of a connection, or of its peer."""
         if number not in self._open:
             return None, "closed"
         try:
@@ -133,12 +133,12 @@ class Connections:
         return address[0], address[1]
 
     def socket_set_timeout(self, number: int, seconds: float) -> None:
-        """Limits how long a connection is waited for; below 0: not at all."""
+        """Sets the time limit of a connection's operations; below 0: none."""
         if number in self._open:
             self._open[number].settimeout(seconds if seconds >= 0 else None)
 
     def socket_ready(self, readers: str, writers: str, seconds: float) -> Answer:
-        """Returns the numbers (of those given, separated by spaces) that can be read from, and written to."""
+        """Returns which of the given numbers (separated by spaces) are ready for reading, and for writing."""
         reading = {int(word): self._open[int(word)] for word in readers.split() if int(word) in self._open}
         writing = {int(word): self._open[int(word)] for word in writers.split() if int(word) in self._open}
         held = [number for number in reading if self._read[number]]
@@ -156,7 +156,7 @@ class Connections:
         if number in self._open:
             try:
                 self._open[number].shutdown(ways.get(how, socket.SHUT_RDWR))
-            except OSError:  # the other end was faster
+            except OSError:  # closed by the peer
                 return
 
     def socket_close(self, number: int) -> None:
@@ -169,7 +169,7 @@ class Connections:
     ) -> Answer:
         """Returns body, status, headers (JSON) and the line of the status.
 
-        ``headers``: JSON; ``seconds``: how long each answer of the other machine is waited for.
+        ``headers``: JSON; ``seconds``: the time limit of each network operation.
         """
         if urllib.parse.urlsplit(url).scheme not in ("http", "https"):
             return None, f"unknown scheme in {url}"
@@ -180,7 +180,7 @@ class Connections:
         try:
             with opener.open(request, timeout=seconds) as answer:
                 return _answered(answer)
-        except urllib.error.HTTPError as answer:  # an answer, too
+        except urllib.error.HTTPError as answer:  # also a response
             with answer:
                 return _answered(answer)
         except urllib.error.URLError as error:
@@ -189,7 +189,7 @@ class Connections:
             return _failed(error)
 
     def host_address(self, name: str) -> Answer:
-        """Returns the address of a machine."""
+        """Returns the address of a host."""
         try:
             return socket.gethostbyname(name), None
         except OSError as error:

@@ -16,14 +16,14 @@ from lua_compat.kernels.packages.special_errors import LARGEST_FACTORIAL
 
 __all__ = ["cephes_complex", "cephes_function", "cephes_names", "cephes_values"]
 
-# Where scipy has another name.
+# Functions with another name in scipy.
 _IN_SCIPY = {
     "btdtr": "betainc", "ei": "expi", "ellie": "ellipeinc", "ellik": "ellipkinc",
     "ellpe": "ellipe", "ellpk": "ellipkm1", "hyperg": "hyp1f1", "igam": "gammainc",
     "igamc": "gammaincc", "igami": "gammainccinv", "incbet": "betainc", "incbi": "betaincinv",
     "lbeta": "betaln", "lgam": "gammaln", "stdtri": "stdtrit",
 }  # fmt: skip
-# Of the same name, and those of the table above, with a letter for each argument: d a double, i an int.
+# All functions by the types of their arguments: d a double, i an int.
 _SPECIAL = {
     "d": "gamma lgam ndtr ndtri erf erfc log1p expm1 cosm1 dawsn ei psi rgamma spence zetac ellpe ellpk "
     "i0 i0e i1 i1e j0 j1 y0 y1 k0 k0e k1 k1e cbrt exp2 exp10 round sindg cosdg tandg cotdg kolmogorov "
@@ -66,14 +66,14 @@ _COMPLEX: dict[str, Callable[..., complex]] = {
         "sqrt", "tan", "tanh",
     )},
 }  # fmt: skip
-# Cephes's words for what scipy calls so.
+# Cephes's names for scipy's errors.
 _PROBLEMS = {"singular": "singularity", "overflow": "overflow", "underflow": "underflow", "domain": "domain",
              "loss": "total loss of precision", "slow": "partial loss of precision"}  # fmt: skip
 
 
 @functools.cache
 def _found() -> dict[str, tuple[str, str]]:
-    """Returns the letters of each function's arguments and where it is, by its name."""
+    """Returns, by a function's name, the types of its arguments and its location."""
     found = {name: (letters, "special") for letters, names in _SPECIAL.items() for name in names.split()}
     found |= {name: (letters, "numpy") for letters, names in _IN_NUMPY.items() for name in names}
     return found | {name: (letters, "") for name, (letters, _) in _OURS.items()}
@@ -103,9 +103,9 @@ def _function(name: str) -> Callable[..., Any]:
 
 
 def cephes_function(out: Tensor, name: str, strict: bool, *arguments: Tensor) -> str | None:
-    """Computes a function of one result element by element; arguments of one element count for all.
+    """Computes a function of one result element by element; arguments of one element are broadcast.
 
-    ``strict``: returns what is wrong (the first problem), in Cephes's words.
+    ``strict``: returns the first error, in Cephes's words.
     """
     letters = _found()[name][0]
     arrays: list[Any] = [array_of(t).reshape(-1).astype(np.float64) for t in arguments]
@@ -148,7 +148,7 @@ def cephes_values(name: str, *arguments: float) -> tuple[float, ...]:
 
 
 def cephes_complex(name: str, *parts: float) -> tuple[float, float]:
-    """Returns a function of one or two complex numbers, each given as two parts."""
+    """Computes a function of one or two complex numbers, each given as real and imaginary part."""
     numbers = [complex(*parts[place : place + 2]) for place in range(0, len(parts), 2)]
     try:
         result = _COMPLEX[name](*numbers)

@@ -1,4 +1,4 @@
-"""The complaints of Cephes where scipy.special has none, or others."""
+"""Cephes's errors where scipy.special reports none, or others."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ LARGEST_FACTORIAL = 33
 
 
 def _is_pole(x: Any) -> Any:
-    """Returns where the gamma function has no value: at zero and the negative whole numbers."""
+    """Returns where the gamma function has poles: at zero and the negative integers."""
     return (x <= 0) & np.isfinite(x) & (x == np.floor(x))
 
 
@@ -34,7 +34,7 @@ def _overflows_as_power(x: Any, y: Any) -> Any:
     return np.isinf(np.power(x, y)) & np.isfinite(x) & np.isfinite(y) & (x != 0)
 
 
-# The rules of each function, the first that fits counting; {} stands for its name.
+# The rules of each function, of which the first match applies; {} is replaced by its name.
 _RULES: dict[str, tuple[_Rule, ...]] = {
     **dict.fromkeys(("log", "log10", "log2"), _LOGARITHM),
     **dict.fromkeys(("y0", "y1", "k0", "k0e", "k1", "k1e", "ei"), _NOT_POSITIVE),
@@ -72,7 +72,7 @@ QUIET = frozenset((*_RULES, "i0", "expm1")) - {"jv"}
 
 
 def problem(name: str, arguments: Sequence[Any]) -> str | None:
-    """Returns the first complaint about any of the arguments, such as 'log: domain error'."""
+    """Returns the first error for any of the arguments, such as 'log: domain error'."""
     for fits, said in _RULES.get(name, ()):
         if np.any(fits(*arguments)):
             return f"{said.format(name)} error"

@@ -29,7 +29,7 @@ def signal_real_fft(out: Out, t: Tensor, dims: float) -> None:
 
 
 def signal_real_inverse(out: Out, t: Tensor, dims: float, size: float) -> None:
-    """Inverts ``signal_real_fft``; ``size``: of the last dimension."""
+    """Inverts ``signal_real_fft``; ``size``: that of the last dimension."""
     numbers = torch.view_as_complex(t.contiguous())
     sizes = [*numbers.shape[numbers.dim() - int(dims) : -1], int(size)]
     result = torch.fft.irfftn(numbers, s=sizes, dim=_last(dims))
@@ -38,7 +38,7 @@ def signal_real_inverse(out: Out, t: Tensor, dims: float, size: float) -> None:
 
 def _cosine(t: Tensor) -> Tensor:
     """Returns 2 sum_j t_j cos(pi k (j + 1/2) / n) along the last dimension (FFTW's REDFT10), by an FFT of the
-    numbers at even places followed by those at odd ones from the back (Makhoul 1980)."""
+    even-numbered elements followed by the odd-numbered ones in reverse (Makhoul 1980)."""
     n = t.shape[-1]
     turned = torch.cat([t[..., ::2], t[..., 1::2].flip(-1)], -1)
     angles = torch.arange(n, dtype=t.dtype) * (-math.pi / (2 * n))
@@ -70,8 +70,8 @@ def signal_cosine(out: Out, t: Tensor, inverse: bool) -> None:
 
 
 def signal_conv1d(out: Out, t: Tensor, kernel: Tensor, stride: float, count: float) -> None:
-    """Computes ``count`` sums of products of ``kernel`` with t from every ``stride``-th place on; what lies
-    behind t's end counts as nothing."""
+    """Computes ``count`` dot products of ``kernel`` with t at every ``stride``-th position; elements past t's
+    end count as zero."""
     needed = (int(count) - 1) * int(stride) + kernel.numel()
     padded = torch.nn.functional.pad(t, (0, max(0, needed - t.numel())))
     windows = padded.unfold(0, kernel.numel(), int(stride))[: int(count)]

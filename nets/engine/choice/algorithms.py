@@ -1,7 +1,7 @@
 """Which algorithms can run a layer, by name.
 
-The part of a name before the bracket is its family, what ``backend=`` forces; the bracket tells its
-variants apart.
+The part of a name before the bracket is its family, which ``backend=`` can force; the bracket names a
+variant.
 """
 
 import math
@@ -35,13 +35,13 @@ from convnet_benchmarks.nets.engine.memory import Memory
 from convnet_benchmarks.nets.engine.shapes import ConvolutionShape
 from convnet_benchmarks.nets.phases import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
 
-# Winograd cancels large terms. In bfloat16 compiled code transforms in float32, and rounds what is
-# multiplied: the errors are those of one rounding times 3, 5 and 8.
+# Winograd cancels large terms. In bfloat16, compiled code transforms in float32, and rounds the
+# factors of the products: the errors are 3, 5 and 8 times that of one rounding.
 _BFLOAT16_TILES = (2, 3, 4)
 _COMPILED_ROWS = 32  # fewer are not worth packing a weight for
 _LARGEST_FFT_TILE = 24
 _ONEDNN_CHANNELS = 128  # below, the cost of a call per matrix product is too high
-_PACKED_COPIES = 6  # times the weight's memory: what packed copies for both directions may take
+_PACKED_COPIES = 6  # times the weight's memory: at most this for packed copies for both directions
 _PANEL_COPIES = 8  # the same for panels, which gain more
 _PANEL_TILES = 256  # with more, packing a weight for them takes little of the time
 
@@ -67,9 +67,9 @@ def linear_candidates(
     for_inference: bool = False,
     keeps_copies: bool = False,
 ) -> "dict[str, Callable[[Memory], MatrixProduct]]":
-    """Ways to run a Linear layer of (rows, in_features) inputs. ``for_inference``: the weight stays as it is,
-    and there is no other phase. ``keeps_copies``: in training, too, a copy of it for each direction may be
-    kept."""
+    """Returns ways to run a Linear layer of (rows, in_features) inputs. ``for_inference``: the weight does
+    not change, and there is only the forward phase. ``keeps_copies``: in training, too, a copy of the weight
+    may be kept for each direction."""
     found: dict[str, Callable[[Memory], MatrixProduct]] = {"mm": lambda memory: MatrixProduct("blas")}
     if not compiled_products.why_not(dtype):
         if rows >= _COMPILED_ROWS:
@@ -91,8 +91,8 @@ def linear_candidates(
 
 
 def candidates(shape: ConvolutionShape, phase: str, for_inference: bool = False) -> dict[str, KernelMaker]:
-    """Ways to run one phase of a convolution, the plainest first. Raises ValueError for a shape of no
-    convolution."""
+    """Returns the ways to run one phase of a convolution, the simplest first. Raises ValueError for an
+    invalid shape."""
     shape.check()
     found = _algorithms(shape, phase, for_inference)
     return {name: partial(make, shape) for name, make in found.items()}
@@ -153,7 +153,7 @@ def _direct(shape: ConvolutionShape, phase: str) -> dict[str, ConvolutionMaker]:
         return {}
     found: dict[str, ConvolutionMaker] = {"direct": onednn.DirectConvolution}
     reversible = all(pad < kernel for pad, kernel in zip(shape.padding, shape.kernel, strict=True))
-    # PyTorch 2.13 misreads a packed weight where one pixel of one channel comes out.
+    # PyTorch 2.13 misreads a packed weight if the result is one pixel of one channel.
     result = shape.out_size if phase == FORWARD else shape.in_size
     packable = result != (1, 1) and (
         phase == FORWARD or (phase == INPUT_GRADIENT and shape.stride == (1, 1) and reversible)
@@ -210,7 +210,7 @@ def _worth_panels(shape: ConvolutionShape, transforms: TileTransforms, phase: st
 
 
 def bilinear_operations(shape: ConvolutionShape, transforms: TileTransforms) -> int:
-    """Counts the multiply-adds of one phase, those of the transforms' thin matrix products counted twice."""
+    """Counts the multiply-adds of one phase, counting those of the transforms' thin matrix products twice."""
     of_transforms, of_products = _multiply_adds(shape, transforms)
     return _tiles(shape, transforms) * (of_products + 2 * of_transforms)
 
@@ -221,7 +221,7 @@ def _tiles(shape: ConvolutionShape, transforms: TileTransforms) -> int:
 
 
 def _multiply_adds(shape: ConvolutionShape, transforms: TileTransforms) -> tuple[int, int]:
-    """Returns those of a tile: for its transforms, and for its part of the products."""
+    """Returns a tile's multiply-adds: for its transforms, and for its part of the products."""
     by_input = transforms.input.multiply_adds * shape.in_channels
     by_output = transforms.output_adjoint.multiply_adds * shape.out_channels
     return by_input + by_output, transforms.products * shape.in_channels * shape.out_channels
@@ -231,7 +231,7 @@ def of_family(found: Mapping[str, KernelMaker], wanted: str) -> dict[str, Kernel
     return {name: make for name, make in found.items() if family(name) == wanted}
 
 
-# Candidates that "auto" does not time where one of those named here is there: it was never found slower.
+# Candidates that "auto" does not time if one of those listed is available: it was never slower.
 _SURPASSED = {
     "direct": ("direct(packed)",),
     "mm(channel)": ("direct(packed)",),
@@ -248,7 +248,7 @@ _SURPASSED = {
 # So many multiply-adds take as long as writing and reading a transformed number of an image, as packing and
 # reading one of a weight, which the caches do not hold, and as reading one that has been packed.
 _OF_IMAGE, _OF_WEIGHT, _OF_PACKED = 20, 32, 12
-# The first of these that is there is mostly the fastest where neither Winograd nor FFT is.
+# The first of these that is available is usually the fastest where Winograd and FFT are not.
 _LIKELY = (
     "mm(few rows)",
     "mm(windows)",
@@ -263,10 +263,10 @@ _LIKELY_OF_FEW_CHANNELS = ("direct", "mm(tap, compiled)")  # gradients of such a
 
 
 def likely_fastest(found: Collection[str], phase: str, shape: ConvolutionShape | None = None) -> str:
-    """Returns the candidate of ``found`` that is mostly the fastest or near it, for where none can be timed.
-    ``shape``: that of a convolution.
+    """Returns the candidate of ``found`` that is usually the fastest or close to it, for when none can be
+    timed. ``shape``: that of a convolution.
 
-    `python -m benchmarks.likely_kernels` says how near.
+    ``python -m benchmarks.likely_kernels`` measures how close.
     """
     if shape is not None:
         compiled = (name for name in found if is_bilinear(name) and is_compiled(name))
@@ -282,7 +282,7 @@ def likely_fastest(found: Collection[str], phase: str, shape: ConvolutionShape |
 
 
 def transforms_of(name: str, shape: ConvolutionShape) -> TileTransforms:
-    """Returns the transforms that a candidate is named after."""
+    """Returns the transforms in a candidate's name."""
     found = re.search(r"\((\d+)", name)
     assert found is not None
     tile = int(found[1])
@@ -295,7 +295,7 @@ def _of_weight(name: str) -> int:
 
 
 def _likely_cost(shape: ConvolutionShape, transforms: TileTransforms, of_weight: int) -> int:
-    """Estimates what a phase takes, in multiply-adds of a product."""
+    """Estimates the cost of a phase, in multiply-adds of a matrix product."""
     channels = shape.in_channels + shape.out_channels
     of_tile = sum(_multiply_adds(shape, transforms)) + _OF_IMAGE * transforms.products * channels
     weight = transforms.products * shape.in_channels * shape.out_channels
@@ -305,12 +305,12 @@ def _likely_cost(shape: ConvolutionShape, transforms: TileTransforms, of_weight:
 def worth_timing(
     found: Mapping[str, KernelMaker], few_rows: bool, for_inference: bool = False
 ) -> dict[str, KernelMaker]:
-    """Returns the candidates among which "auto" chooses. ``few_rows``: one row of a matrix product per image,
-    with a weight so large that whatever copies it is out."""
+    """Returns the candidates among which "auto" chooses. ``few_rows``: a matrix product with one row per
+    image, whose weight is so large that it must not be copied."""
     winograd_applies = any(family(name) == "winograd" for name in found)
 
     def surpassed(name: str) -> bool:
-        # The way to it takes longer than what it may gain with few columns.
+        # Leaving compiled code for it costs more than it may gain with few columns.
         unlikely = for_inference and not few_rows and name in ("mm", "mm(onednn)") and "mm(panels)" in found
         return (
             unlikely

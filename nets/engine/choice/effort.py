@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Effort:
-    """Says what is timed before a net runs, and how often.
+    """Determines what is timed before a net runs, and how often.
 
     ``repeats``: timed runs of a candidate; ``repeats_later``: more of them, some time later, for those
     within ``near`` times the best. A batch is timed on as many images as make ``multiply_adds`` of the

@@ -1,22 +1,22 @@
-"""Remembers which kernels were fast on which shapes, and so which are not worth timing on a similar one."""
+"""Remembers which kernels were fast on which shapes, to skip those not worth timing on a similar one."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-_SIMILAR = 2.5  # sum of the factors, as logarithms to base 2, by which two shapes differ
+_SIMILAR = 2.5  # largest distance: the sum of log2 of the factors by which two shapes differ
 _PROMISING = 1.25  # times the best one on the similar shape
 
 
 @dataclass(frozen=True)
 class Features:
-    """The shape that a kernel is chosen for. ``kind``: what must be the same in shapes that are compared
-    (filter, stride, phase, number format); ``place``: sizes, as logarithms to base 2."""
+    """The shape that a kernel is chosen for. ``kind``: what must be equal in shapes to be compared (filter,
+    stride, phase, number format); ``place``: log2 of sizes."""
 
     kind: str
     place: tuple[float, ...]
 
     def distance(self, other: "Features") -> float:
-        """Returns how different the two shapes are; infinite for shapes of different kinds."""
+        """Returns the distance of two shapes; infinite for shapes of different kinds."""
         if self.kind != other.kind or len(self.place) != len(other.place):
             return float("inf")
         return sum(abs(a - b) for a, b in zip(self.place, other.place, strict=True))
@@ -41,7 +41,7 @@ class Experience:
         return times if distance <= _SIMILAR else None
 
     def promising(self, features: Features, names: Collection[str]) -> list[str]:
-        """Returns those of ``names`` that may be the fastest: all but the ones that were clearly slower than
+        """Returns those of ``names`` that may be the fastest: all except those that were clearly slower than
         the best of them on a similar shape."""
         times = self.nearest(features)
         known = [times[name] for name in names if name in times] if times else []

@@ -1,4 +1,4 @@
-"""The options of a plan: one value, checked when it is made."""
+"""The options of a plan, checked on construction."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -37,9 +37,9 @@ class Options:
     is not ready by then is only compiled if the plan needs it.
     ``told(layer, layers)`` is called before a layer's candidates are timed, counted from 1. What has been
     timed is kept if the choice is interrupted.
-    ``inference``: the plan has updateOutput alone. Activations then share memory, sums are computed by the
-    convolution before them, and the kernels keep the weights as they multiply them. Without ``fuse_layers``
-    batch normalisations, sums and ReLUs are layers of their own.
+    ``inference``: the plan has only updateOutput. Activations then share memory, sums are computed by the
+    convolution before them, and the kernels keep weights in their own layout. Without ``fuse_layers``, batch
+    normalisations, sums and ReLUs are separate layers.
     """
 
     backend: str = "auto"

@@ -5,16 +5,16 @@ from typing import Protocol, TypeVar
 
 from torch import Tensor
 
-# Fewer images do not pay for waiting for all cores after every layer, more leave the second caches.
+# Fewer images are not worth synchronizing all cores after every layer; more overflow the second-level caches.
 IMAGES_OF_PIECE = 4
 
-_FIRST_CALLS = 3  # before what is timed: the plan records itself
+_FIRST_CALLS = 3  # before timing: the plan records itself
 _CALLS = 3
-_WORTH = 0.98  # of the time of the whole batch: what a difference is worth that timings are sure of
+_WORTH = 0.98  # of the whole batch's time: a smaller gain is within the timings' noise
 
 
 class Plan(Protocol):
-    """Runs inputs: a plan for inference, as much of it as is needed here."""
+    """The part of a plan for inference that is needed here."""
 
     def updateOutput(self, input: Tensor) -> Tensor: ...
 
@@ -25,7 +25,7 @@ SomePlan = TypeVar("SomePlan", bound=Plan)
 
 
 def are_pieces(shape: tuple[int, ...]) -> bool:
-    """Returns whether an input of this shape is several pieces, and nothing else."""
+    """Returns whether an input of this shape consists of several whole pieces."""
     return len(shape) == 4 and shape[0] > IMAGES_OF_PIECE and shape[0] % IMAGES_OF_PIECE == 0
 
 

@@ -20,12 +20,12 @@ from convnet_benchmarks.nets.engine.memory import Memory
 from convnet_benchmarks.nets.engine.shapes import ConvolutionShape
 from convnet_benchmarks.nets.phases import FORWARD, INPUT_GRADIENT, PHASES
 
-Kernels = dict[str, tuple[str, Kernel]]  # phase to algorithm's name and kernel
+Kernels = dict[str, tuple[str, Kernel]]  # phase -> algorithm's name and kernel
 
-_DRAWN = 1 << 16  # numbers of a trial's operands
+_DRAWN = 1 << 16  # random numbers, repeated to fill a trial's operands
 _PREFERENCE = 0.1
-_WAY_THROUGH_PYTHON = 0.03  # ms, to a kernel and back to compiled code
-_PLAIN = "mm"  # what runs where the forced family does not apply
+_WAY_THROUGH_PYTHON = 0.03  # ms, from compiled code to a kernel through Python, and back
+_PLAIN = "mm"  # the fallback where the forced family does not apply
 
 
 @dataclass(frozen=True)
@@ -36,13 +36,13 @@ class _Work:
     batch: int
     multiply_adds: int  # of one image
     positions: int  # of one image's output
-    kind: str  # what kernels must have in common to be as fast, compared with each other
+    kind: str  # equal for works on which kernels compare alike
     channels: tuple[int, int]  # in and out
     candidates: Callable[[int, str], dict[str, KernelMaker]]  # of a batch size and a phase
     sizes: Callable[[int], tuple[tuple[int, ...], ...]]  # of input, output and weight for a batch size
     few_rows: bool  # a matrix product with one row per image
     shape: ConvolutionShape | None = None  # of the convolution
-    after: tuple[str, ...] = ()  # what the forward pass does to the sums: "bias", "ReLU"
+    after: tuple[str, ...] = ()  # operations fused into the forward pass: "bias", "ReLU"
 
 
 class Selection:
@@ -69,7 +69,7 @@ class Selection:
 
     @property
     def for_inference(self) -> bool:
-        """Returns whether there is no other phase than the forward pass."""
+        """Returns whether there is only the forward pass."""
         return tuple(self._phases) == (FORWARD,)
 
     def for_convolution(self, layer: str, shape: ConvolutionShape, bias: bool, relu: bool) -> Kernels:
@@ -124,7 +124,8 @@ class Selection:
         return self._kernels(layer, work)
 
     def _after(self, bias: bool, relu: bool) -> tuple[str, ...]:
-        """Returns what a layer's forward pass is timed with: for inference both, as most layers have them."""
+        """Returns the fused operations to time a forward pass with: for inference both, as most layers have
+        them."""
         there = (("bias", bias), ("ReLU", relu))
         return tuple(name for name, has in there if has or self.for_inference)
 
@@ -136,18 +137,18 @@ class Selection:
             for phase in self._phases
         }
         names = {name for found in allowed.values() for name in found}
-        # Most choices need but one of the two.
+        # Most choices need only one of the two.
         timed = _Timed(self, work, THOROUGH, names)
         quick = _Timed(self, work, QUICK, names)
         made: dict[str, Kernel] = {}
         kernels: Kernels = {}
         for phase, found in allowed.items():
-            # A kernel that another phase has costs no memory (neither buffers nor copies of the weight), and
-            # between compiled ones no Python runs in inference: these may be a tenth slower. On the way to
-            # one that is not compiled a plan loses time in Python, which no timing shows.
+            # A kernel shared with another phase costs no memory (neither buffers nor copies of the weight).
+            # Between compiled kernels no Python runs in inference. Such kernels may be a tenth slower:
+            # calling one that is not compiled costs a plan time in Python, which no timing shows.
             compiled = set(filter(algorithms.is_compiled, found))
             preferred = compiled if self.for_inference else set(made)
-            way = _WAY_THROUGH_PYTHON if timed.batch == work.batch else 0.0  # else it is a small part
+            way = _WAY_THROUGH_PYTHON if timed.batch == work.batch else 0.0  # otherwise negligible
             choice = self._tuner.decide(
                 timed.key(phase),
                 timed.runs(phase, found),
@@ -215,14 +216,14 @@ def likely_transforms(
 def _cost(
     preferred: Collection[str], compiled: Collection[str], way: float, name: str, milliseconds: float
 ) -> float:
-    """Returns what a kernel costs a plan whose run took so many ms; ``way``: the way to one that is not
-    compiled."""
+    """Returns the cost in a plan of a kernel whose run took ``ms``. ``way``: what calling a kernel that is
+    not compiled costs."""
     around = 0.0 if name in compiled else way
     return (milliseconds + around) / (1 + _PREFERENCE * (name in preferred))
 
 
 class _Timed:
-    """The work that is timed for a choice with some effort: on how many images, and by which runs."""
+    """The timings for a choice with some effort: the number of images, and the runs."""
 
     def __init__(self, selection: Selection, work: _Work, effort: Effort, names: Collection[str]) -> None:
         self.batch = selection.timed_batch(work, effort, names)
@@ -231,19 +232,19 @@ class _Timed:
         self._trial = Trial(work.sizes(self.batch), selection.dtype, work.after)
 
     def key(self, phase: str) -> str:
-        """Returns what the timings are kept under."""
+        """Returns the key of the timings."""
         work, selection = self._work, self._selection
         dtype = str(selection.dtype).removeprefix("torch.")
         return f"{work.name} batch {self.batch} {dtype} {phase}{self.after(phase)}"
 
     def after(self, phase: str) -> str:
-        """Returns what sets timings apart of one and the same convolution or product."""
+        """Returns what distinguishes timings of the same convolution or product."""
         if self._selection.for_inference:
             return ", inference"
         return "".join(f", {name}" for name in self._work.after) if phase == FORWARD else ""
 
     def runs(self, phase: str, found: Collection[str]) -> Candidates:
-        """Returns the candidates of ``found``, each with what prepares a run of it."""
+        """Returns the candidates of ``found``, each with the function that prepares its run."""
         candidates = self._work.candidates(self.batch, phase)
         return {
             name: partial(self._trial.prepare, phase, candidates[name])
@@ -253,9 +254,9 @@ class _Timed:
 
 
 class Trial:
-    """Prepares timed runs of a layer's phases, on numbers and in memory of its own.
+    """Prepares timed runs of a layer's phases, on separate data and memory.
 
-    ``after``: what the forward pass does to the sums, of "bias" and "ReLU".
+    ``after``: operations fused into the forward pass, of "bias" and "ReLU".
     """
 
     def __init__(
@@ -269,8 +270,8 @@ class Trial:
 
     def prepare(self, phase: str, make: KernelMaker) -> Callable[[], None]:
         if not self._operands:
-            # On mappings of their own: tensors that share one share PyTorch's count of writes, and a write of
-            # the output would make the kernels transform the weight again.
+            # On separate mappings: tensors that share one share PyTorch's version counter, and a write to the
+            # output would make the kernels transform the weight again.
             self._operands = [_some_numbers(self._memory.lasting(size, self._dtype)) for size in self._sizes]
         x, out, weight = self._operands
         kernel = make(self._memory)
@@ -284,9 +285,9 @@ class Trial:
 
 
 def _some_numbers(out: Tensor) -> Tensor:
-    """Fills ``out`` with the same normal numbers again and again: to draw them all would take longer than the
-    timed runs."""
-    random = torch.Generator().manual_seed(0)  # the user's generator is not ours to advance
+    """Fills ``out`` by repeating the same normal numbers: drawing them all would take longer than the timed
+    runs."""
+    random = torch.Generator().manual_seed(0)  # the user's generator must not advance
     values = torch.empty(min(out.numel(), _DRAWN), dtype=out.dtype).normal_(generator=random)
     flat = out.view(-1)
     whole = flat.numel() // len(values) * len(values)

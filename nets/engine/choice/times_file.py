@@ -1,8 +1,8 @@
-"""The file of timings in the user's cache folder: machine to what ran to candidate to milliseconds.
+"""The file of timings in the user's cache folder: machine -> what ran -> candidate -> milliseconds.
 
-The file is a help, never a need: it may be deleted at any time, and one that is damaged, of another version,
-unwritable, or that somebody else could have written is as good as none. Writers replace it whole, so that two
-processes never see a torn one; what the other has added since is kept.
+The file is optional: it may be deleted at any time, and is ignored if it is damaged, of another version,
+unwritable, or writable by somebody else. Writers replace it as a whole, so that processes never read a
+partial one, and keep what another process has added since.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from convnet_benchmarks.nets.user_cache import make_folder, read_own, replace_wh
 VERSION = 11
 _MOST_BYTES = 64 << 20  # of the file
 
-Times = dict[str, dict[str, float]]  # what ran to candidate to ms, infinite for one that cannot run
+Times = dict[str, dict[str, float]]  # what ran -> candidate -> ms, infinite for one that cannot run
 Machines = dict[str, Times]
 
 
@@ -36,7 +36,7 @@ def known_times(path: Path, machine: str) -> Times:
 
 
 def add_times(path: Path, machine: str, new: Mapping[str, dict[str, float]]) -> None:
-    """Adds new timings to the file; says nothing if that cannot be done."""
+    """Adds new timings to the file; fails silently."""
     if not new:
         return
     with contextlib.suppress(OSError):
@@ -49,7 +49,7 @@ def add_times(path: Path, machine: str, new: Mapping[str, dict[str, float]]) -> 
 
 
 def _read(path: Path) -> Machines:
-    """Reads the timings, machine to key to candidate to ms; empty if the file is missing, damaged or of
+    """Reads the timings, machine -> key -> candidate -> ms; empty if the file is missing, damaged or of
     another version."""
     try:
         content = json.loads(read_own(path, _MOST_BYTES) or b"")
@@ -70,16 +70,16 @@ def _well_formed(machines: dict[str, object]) -> bool:
 
 
 def _is_time(value: object) -> bool:
-    """Returns whether this is a number of milliseconds; infinite for what could not run."""
+    """Returns whether this is a number of milliseconds, which is infinite for candidates that cannot run."""
     try:
         return isinstance(value, int | float) and not isinstance(value, bool) and float(value) >= 0
-    except OverflowError:  # a whole number of hundreds of digits
+    except OverflowError:  # an integer of hundreds of digits
         return False
 
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Holds a lock file next to ``path``, if the system has such locks: readers need none."""
+    """Holds a lock file next to ``path``, if the system has such locks; readers need none."""
     flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     lock = os.open(path.with_suffix(".lock"), flags, 0o600)
     try:

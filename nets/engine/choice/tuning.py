@@ -16,23 +16,23 @@ from convnet_benchmarks.nets.engine.choice.experience import Experience, Feature
 from convnet_benchmarks.nets.engine.choice.times_file import add_times, known_times
 
 _SLOWER_IS_OUT = 1.3  # after its first timed run, a candidate this much slower than the best one is dropped,
-_SHORT = 1.0  # unless that run took less ms: then it may have been anything else
+_SHORT = 1.0  # unless that run took less than this many ms, where noise dominates
 _SECONDS_PER_CANDIDATE = 0.5
 _TRIES = 4
 _UNDISTURBED = 0.05  # of a run's time
-_REFINING_SECONDS = 2.0  # of one process, to time thoroughly what earlier ones only timed quickly
+_REFINING_SECONDS = 2.0  # per process, to time thoroughly what earlier ones timed only quickly
 _UNKNOWN = float("inf")  # ms
 _DISTURBED = ", one thread on a busy machine"  # at the end of a key
 _PRESSURE = Path("/proc/pressure/cpu")
 
 Prepare = Callable[[], Callable[[], None]]  # prepares a run and returns it
 Candidates = Mapping[str, Prepare]
-Cost = Callable[[str, float], float]  # of a candidate in a plan, whose run took so many ms
+Cost = Callable[[str, float], float]  # of a candidate in a plan, given the time of its run in ms
 
 
 def machine_key() -> str:
-    """Names all that a pick depends on besides the layer: processor, instruction set, thread count, PyTorch
-    build."""
+    """Identifies all that a choice depends on besides the layer: processor, instruction set, thread count,
+    PyTorch build."""
     build = hashlib.sha256(torch.__config__.show().encode()).hexdigest()[:8]
     return (
         f"{_processor()}, {os.cpu_count()} cores, {torch.backends.cpu.get_cpu_capability()}, "
@@ -51,9 +51,9 @@ def _processor() -> str:
 
 @dataclass(frozen=True)
 class Question:
-    """Which of ``candidates`` (functions that prepare a run and return it) is the fastest.
+    """Asks which of ``candidates`` (functions that prepare a run and return it) is the fastest.
 
-    ``key`` names what they run, for the file of timings.
+    ``key`` identifies their work in the file of timings.
     """
 
     key: str
@@ -80,11 +80,11 @@ class Choice:
 
 
 class Tuner:
-    """Chooses among candidates; the picks of earlier processes come from ``path`` (None: keep none).
+    """Chooses among candidates; timings of earlier processes are kept in ``path`` (None: not kept).
 
-    ``effort``: how much is timed. ``seconds``: how long from now on something may be timed, whatever else
-    is done meanwhile; then the times of similar shapes decide, or what is likely the fastest. ``told`` is
-    called before something is timed. ``until`` is when these seconds end, on ``time.monotonic``.
+    ``effort``: how much is timed. ``seconds``: how long from now on timing may go on, including other work
+    done meanwhile; then the times of similar shapes decide, or which candidate is usually the fastest.
+    ``told`` is called before something is timed. ``until`` is when these seconds end, on ``time.monotonic``.
     """
 
     def __init__(
@@ -128,10 +128,10 @@ class Tuner:
         """Chooses the one of ``candidates`` (functions that prepare a run and return it) with the least
         ``cost``.
 
-        ``key`` names what is run. A candidate that cannot be prepared or run for want of memory is out.
-        ``quick`` asks the same on less work, and ``features`` describe the shape, for an effort below
-        "thorough"; without them all is timed. ``otherwise`` (or else the first) is taken where nothing can be
-        timed.
+        ``key`` identifies the work. A candidate that cannot be prepared or run for lack of memory is
+        excluded. ``quick`` asks the same for less work, and ``features`` describe the shape, for an effort
+        below "thorough"; without them everything is timed. ``otherwise`` (by default the first) is returned
+        if nothing can be timed.
         """
         if len(candidates) == 1:
             return Choice(next(iter(candidates)), ONLY)
@@ -169,15 +169,15 @@ class Tuner:
         return bool(self._remembered(key, candidates))
 
     def _remembered(self, key: str, candidates: Collection[str]) -> dict[str, float]:
-        """Times of all ``candidates``, or nothing."""
+        """Returns the times of all ``candidates``, or nothing."""
         times = self._new.get(key) or self._known.get(key) or {}
         return times if set(candidates) <= set(times) else {}
 
     def _quickly(
         self, key: str, candidates: Candidates, quick: Question, features: Features
     ) -> dict[str, float]:
-        """Returns times on the less work of ``quick``, or nothing. Earlier processes' are made better, a few
-        in each."""
+        """Returns times for the smaller work of ``quick``, or nothing. Refines earlier processes' times, a
+        few per process."""
         known = self._remembered(quick.key, quick.candidates)
         if not known:
             return self._sketched(quick, features)
@@ -191,8 +191,8 @@ class Tuner:
         return times or known
 
     def _sketched(self, quick: Question, features: Features) -> dict[str, float]:
-        """Times those candidates that may be the fastest, as similar shapes tell, while there is time; or
-        returns nothing."""
+        """Times the candidates that may be the fastest, judging by similar shapes, while there is time;
+        otherwise returns nothing."""
         similar = self._experience.nearest(features) or {}
         names = self._experience.promising(features, quick.candidates)
         if len(names) > 1:
@@ -214,13 +214,13 @@ class Tuner:
         self, key: str, candidates: Candidates, effort: Effort, others: Mapping[str, float]
     ) -> dict[str, float]:
         """Times the candidates, and keeps the times. ``others`` are times of more candidates under other
-        conditions: those that are not timed keep their distance from the fastest. Returns nothing if there
-        was no time for all the rest.
+        conditions: for those that are not timed, the ratio to the fastest is kept. Returns nothing if there
+        was not enough time.
 
-        Other programs on the same cores slow some candidates more than others: those that start many parallel
-        pieces of work wait for a core each time. While they run, candidates are compared by the CPU time of a
-        single thread instead, which hardly depends on them. Such times are kept apart: they say little of
-        candidates that wait for memory, and a quiet moment makes better ones.
+        Other programs on the same cores slow some candidates more than others: a candidate that starts many
+        parallel pieces of work waits for a core each time. While such programs run, candidates are compared
+        by the CPU time of a single thread instead, which hardly depends on them. Such times are kept
+        separately: they say little about memory-bound candidates, and are replaced when the machine is quiet.
         """
         self._told()
         try:
@@ -238,7 +238,7 @@ class Tuner:
         return times
 
     def save(self) -> None:
-        """Adds this tuner's new timings to the file; says nothing if that cannot be done."""
+        """Adds this tuner's new timings to the file; fails silently."""
         if self._path is not None:
             add_times(self._path, self._machine, self._new)
 
@@ -257,18 +257,18 @@ def _time_on_one_thread(candidates: Candidates, effort: Effort, until: float) ->
 
 
 class _Disturbed(Exception):
-    """Other programs held the cores at every try."""
+    """Raised if other programs used the cores in every attempt."""
 
 
 def _time_each(candidates: Candidates, effort: Effort, until: float) -> dict[str, float]:
-    """Times one after the other: their buffers together might not fit the memory. Returns the times of those
-    that there was time for.
+    """Times candidates one after the other, as their buffers together might not fit in memory. Returns the
+    times of those for which there was time.
 
-    A shared processor has slow moments, which a candidate's runs may all fall into: those that come near the
-    best one are timed once more, some time later.
+    A shared processor has slow moments, which may cover all runs of a candidate: those close to the best one
+    are timed again, some time later.
     """
     times: dict[str, float] = {}
-    for name in reversed(list(candidates)):  # the plainest last: mostly it is slower, and one run tells
+    for name in reversed(list(candidates)):  # the simplest last: it is usually slower, and one run is enough
         _time_one(name, candidates[name], times, effort.repeats, until)
     limit = effort.near * min(times.values(), default=_UNKNOWN)
     near = [name for name in candidates if times.get(name, _UNKNOWN) <= limit < _UNKNOWN]
@@ -284,7 +284,7 @@ def _time_one(name: str, prepare: Prepare, times: dict[str, float], repeats: int
     started = time.perf_counter()
     try:
         run = prepare()
-        run()  # makes buffers and transformed weights
+        run()  # allocates buffers and transforms weights
         for _ in range(repeats):
             if _past(until):
                 return
@@ -301,9 +301,9 @@ def _time_one(name: str, prepare: Prepare, times: dict[str, float], repeats: int
 
 
 def _milliseconds(run: Callable[[], None], until: float) -> float:
-    """Returns the time of one undisturbed run; raises :class:`_Disturbed` after several tries, or when there
+    """Returns the time of one undisturbed run. Raises :class:`_Disturbed` after several attempts, or if there
     is no more time for them."""
-    if torch.get_num_threads() == 1:  # CPU time says it all
+    if torch.get_num_threads() == 1:  # CPU time is sufficient
         started = time.thread_time()
         run()
         return (time.thread_time() - started) * 1e3
@@ -319,8 +319,8 @@ def _milliseconds(run: Callable[[], None], until: float) -> float:
 
 
 def _seconds_waited() -> float:
-    """Returns how long some thread of the machine was ready but without a core; 0 if the kernel does not
-    say."""
+    """Returns the time during which some thread of the machine was ready but had no core; 0 if the kernel
+    does not report it."""
     try:
         return int(_PRESSURE.read_text().partition("total=")[2].split()[0]) / 1e6
     except (OSError, ValueError, IndexError):

@@ -1,4 +1,4 @@
-"""Batch normalisation: what a layer asks of it, and how PyTorch's operators run it."""
+"""Batch normalisation: the interface of its kernels, and the one by PyTorch's operators."""
 
 from typing import NamedTuple, Protocol
 
@@ -14,8 +14,8 @@ _CACHED_BYTES = 2 << 20
 
 
 class Running(NamedTuple):
-    """Running statistics (C,), which go towards those of each batch by a part of ``momentum``; None: one over
-    the number of ``batches`` that there were."""
+    """Running statistics (C,), updated towards those of each batch by the factor ``momentum``; None: their
+    cumulative average over the number of ``batches``."""
 
     mean: Tensor
     variance: Tensor
@@ -27,7 +27,7 @@ class BatchNormKernel(Protocol):
     """Batch normalisation, perhaps with a ReLU, of images (N, C, H, W), channels last, or of rows (N, C).
 
     ``masks_gradient``: whether :meth:`input_gradient` includes the ReLU's gradient; otherwise that has to be
-    applied before. ``adds_gradient``: whether it can add to what ``grad_in`` holds.
+    applied first. ``adds_gradient``: whether it can add to the contents of ``grad_in``.
     """
 
     masks_gradient: bool
@@ -42,8 +42,8 @@ class BatchNormKernel(Protocol):
         out: Tensor,
         addend: Tensor | None = None,
     ) -> None:
-        """Does what :meth:`normalise` does with each channel's mean and biased variance in ``x``, so that its
-        gradient goes through them too. ``running`` goes towards them, and towards the unbiased variance."""
+        """Works like :meth:`normalise` with each channel's mean and biased variance in ``x``, so that the
+        gradient passes through them too. Updates ``running`` with them and the unbiased variance."""
         ...
 
     def normalise(
@@ -71,18 +71,18 @@ class BatchNormKernel(Protocol):
     ) -> None:
         """Fills ``grad_in``, or with ``add`` adds to it, for the statistics of the last forward pass.
 
-        ``output`` is wanted where the kernel masks and there was an addend: the ReLU's gradient is then
+        ``output`` is needed if the kernel masks and there was an addend: the ReLU's gradient is then
         applied to ``grad_out`` itself. With n values per channel, d = x - mean and s the inverse deviation:
 
         grad_in = weight s (grad_out - sum(grad_out) / n - d s^2 sum(grad_out d) / n)
 
-        The two sums are the bias' gradient, and the weight's over s. Running statistics are constants: their
-        gradient is the first term alone.
+        The two sums are the gradient of the bias, and that of the weight divided by s. Running statistics are
+        constants: with them the gradient is the first term alone.
         """
         ...
 
     def add_parameter_gradients(self, grad_weight: Tensor | None, grad_bias: Tensor | None) -> None:
-        """Adds the gradients (C,) that belong to the last input gradient to those that are wanted."""
+        """Adds the gradients (C,) that belong to the last input gradient to those that are given."""
         ...
 
 
@@ -97,7 +97,7 @@ class OperatorBatchNorm:
         self._by_batch = False
         self._mean = self._variance = self._inverse_deviation = torch.empty(0)
         self._of_parameters = torch.empty(0), torch.empty(0)
-        # Statistics that an operator gives once more.
+        # Outputs of an operator that are not needed.
         self._unused = (torch.empty(0, dtype=dtype), torch.empty(0, dtype=dtype))
 
     def normalise_batch(
@@ -128,7 +128,7 @@ class OperatorBatchNorm:
         out: Tensor,
         addend: Tensor | None = None,
     ) -> None:
-        # With the statistics known a batch is normalised image by image, and the ReLU finds them in cache.
+        # With known statistics, images are normalised one by one, so that the ReLU finds them in cache.
         for part in _in_cache(out):
             aten.native_batch_norm.out(
                 x[part],
@@ -159,7 +159,7 @@ class OperatorBatchNorm:
         output: Tensor | None = None,
         add: bool = False,
     ) -> None:
-        in_stages = x.dtype is not torch.bfloat16  # whose 8 bits must not be rounded to in between
+        in_stages = x.dtype is not torch.bfloat16  # whose 8 bits are too few for intermediate results
         found, of_weight, of_bias = aten.native_batch_norm_backward(
             grad_out,
             x,
@@ -196,7 +196,7 @@ class OperatorBatchNorm:
 
 
 def part_of_batch(running: Running) -> float:
-    """Counts a batch, and returns the part by which the running statistics go towards its own."""
+    """Counts a batch, and returns the factor by which the running statistics are updated."""
     if running.batches is not None:
         running.batches.add_(1)
     if running.momentum is not None:
@@ -206,6 +206,6 @@ def part_of_batch(running: Running) -> float:
 
 
 def _in_cache(tensor: Tensor) -> list[slice]:
-    """Slices of the first dimension, each of a size that stays in cache between two operators."""
+    """Returns slices of the first dimension that stay in cache between two operators."""
     count = tensor.shape[0]
     return runs(count, max(1, count * _CACHED_BYTES // max(1, tensor.numel() * tensor.element_size())))

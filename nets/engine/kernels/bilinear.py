@@ -12,7 +12,7 @@ are the exact adjoints, built from the same three maps:
     input gradient    d'  = B^T ((G w) * (A^T y'))
     weight gradient   w' += G^T sum over tiles (A^T y') * (B d)
 
-Pieces of many tiles are multiplied at a time, as each piece reads the whole transformed weight.
+Many tiles make a piece, as each piece reads the whole transformed weight.
 """
 
 import math
@@ -34,19 +34,20 @@ from convnet_benchmarks.nets.engine.memory import Memory
 from convnet_benchmarks.nets.engine.shapes import ConvolutionShape, even_share, pieces, runs, take
 from convnet_benchmarks.nets.engine.weights import CachedWeight
 
-# Of a piece: transformed inputs and outputs, unless that makes fewer tiles than the weights are worth.
+# Transformed inputs and outputs of a piece, unless that makes too few tiles for reading the weights.
 PIECE_BYTES = 30 << 20
 TILES_PER_PIECE = 256
-BLOCK_BYTES = 4 << 20  # transformed weight gradient that is made and used up at a time
-PRODUCT_BYTES = 48 << 20  # of it that one matrix product makes, where the tiles make one piece
-# Below this ratio of transformed activations to transformed weights the weight gradient is made in blocks.
+BLOCK_BYTES = 4 << 20  # of transformed weight gradient computed and consumed at a time
+PRODUCT_BYTES = 48 << 20  # of it computed by one matrix product, if the tiles make one piece
+# Below this ratio of transformed activations to transformed weights the weight gradient is computed in
+# blocks.
 FEW_TILES = 0.1
 
 
 class BilinearConvolution(Kernel):
     """The three phases of a stride-1 convolution by ``transforms``.
 
-    ``library`` is what multiplies in the transformed domain: "blas", "compiled", "onednn", or
+    ``library`` multiplies in the transformed domain: "blas", "compiled", "onednn", or
     "packed", which is oneDNN with the transformed weight kept in its own layout, one copy for each direction.
     "panels" is compiled code with the transformed weight kept in its layout, a copy for each direction, too.
     """
@@ -109,9 +110,9 @@ class BilinearConvolution(Kernel):
         return self._pack(weight, out, transposed=True)
 
     def _pack(self, weight: Tensor, out: list[Tensor] | None, transposed: bool) -> list[Tensor]:
-        """Packs some matrices after the other: all of them would take as much scratch memory again."""
+        """Packs a few matrices at a time: all at once would need as much scratch memory again."""
         packed = [] if out is None else out
-        packed.clear()  # frees the old copies before the new ones are made
+        packed.clear()  # frees the old copies before the new ones are allocated
         for map_ in self.transforms.weight.parts():
             for matrix in self._apply_to_weight(weight, map_, None):
                 packed.append(
@@ -128,8 +129,7 @@ class BilinearConvolution(Kernel):
         return self._apply_to_weight(weight, map_, out)
 
     def _apply_to_weight(self, weight: Tensor, map_: TileMap, out: Tensor | None) -> Tensor:
-        """Turns (out, in, k, k) into (values of ``map_``, out, in), in scratch memory where there is no
-        ``out``."""
+        """Turns (out, in, k, k) into (values of ``map_``, out, in), in scratch memory without ``out``."""
         shape = self.shape
         size = (map_.values, shape.out_channels, shape.in_channels)
         width = self._block_width(shape.in_channels, shape.out_channels)
@@ -160,8 +160,8 @@ class BilinearConvolution(Kernel):
         return list(pieces(self.shape.batch, self.grid.rows, rows))
 
     def _scratch(self, piece: Piece, *others: int) -> tuple[Tensor, Tensor, list[Tensor], list[Tensor]]:
-        """Returns flat scratch for the transformed inputs and outputs of ``piece``, the largest; for its
-        transforms; and for so many numbers each of ``others``."""
+        """Returns flat scratch memory for the transformed inputs and outputs of ``piece``, the largest; for
+        its transforms; and for the numbers of elements in ``others``."""
         shape = self.shape
         values = self.transforms.products * self.grid.tiles_in(piece)
         of_tiles = self.tiles.scratch_sizes(piece)
@@ -188,7 +188,7 @@ class BilinearConvolution(Kernel):
             target.copy_(onednn.linear(row, matrix, None))
 
     def _products(self, a: Tensor, b: Tensor, into: Tensor, add: bool = False) -> None:
-        """Fills (R, n, m) with, or adds to it, (R, n, k) times (R, k, m)."""
+        """Fills (R, n, m) with (R, n, k) times (R, k, m), or adds the product to it."""
         if self.library in ("compiled", "panels"):
             compiled_products.bmm(a, b, into, add)
         elif add:
@@ -251,10 +251,10 @@ class BilinearConvolution(Kernel):
                 self.tiles.add_weight_gradient(summed, grad_by_tap[outs, ins], weight_scratch)
 
     def _channels_of_a_product(self, few: bool, count: int) -> tuple[int, int]:
-        """Returns how many output and input channels of the weight gradient one matrix product makes.
+        """Returns how many output and input channels of the weight gradient one matrix product computes.
 
-        The products of ``few`` tiles are made a small block at a time, and used up while they are in cache:
-        moving them would take longer than making them. Those of ``count`` > 1 pieces are added up whole.
+        The products of ``few`` tiles are computed in small blocks, and consumed while in cache: moving them
+        would take longer than computing them. Those of ``count`` > 1 pieces are added up whole.
         """
         shape = self.shape
         if few:
@@ -266,17 +266,16 @@ class BilinearConvolution(Kernel):
         return even_share(shape.out_channels, max(16, PRODUCT_BYTES // row_bytes)), shape.in_channels
 
     def _block_side(self) -> int:
-        """Channels in and out of a square block of the transformed weight."""
+        """Returns the input or output channels of a square block of the transformed weight."""
         return max(16, math.isqrt(BLOCK_BYTES // (self.transforms.products * self.shape.dtype.itemsize)))
 
     def _block_width(self, in_channels: int, most: int) -> int:
-        """Returns how many output channels make a block of the transformed weight with so many input
-        channels."""
+        """Returns how many output channels make a block of the transformed weight with ``in_channels``."""
         return even_share(most, max(16, self._block_side() ** 2 // in_channels))
 
 
 def make_tiles(grid: TileGrid, transforms: TileTransforms) -> Tiles:
-    """Makes compiled transforms, or else those by PyTorch's operators."""
+    """Makes compiled transforms, or else transforms by PyTorch's operators."""
     try:
         return CompiledTiles(grid, transforms)
     except NotCompiled:

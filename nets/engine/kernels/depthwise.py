@@ -1,4 +1,4 @@
-"""Depthwise convolution: what a layer asks of it, and how PyTorch's operators run it."""
+"""Depthwise convolution: the interface of its kernels, and the one by PyTorch's operators."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -27,7 +27,7 @@ class DepthwiseKernel(Protocol):
     """The three phases, on images (N, H, W, C) and a weight (C, 1, kernel)."""
 
     def forward(self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool) -> None:
-        """Fills ``out``; with ``relu`` its negative values become 0."""
+        """Fills ``out``; with ``relu`` negative values become 0."""
 
     def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
         """Fills ``grad_in``."""
@@ -36,7 +36,7 @@ class DepthwiseKernel(Protocol):
         """Adds to ``grad_weight``, which is contiguous."""
 
     def invalidate(self) -> None:
-        """Forgets the copies of the weight."""
+        """Discards the copies of the weight."""
 
 
 class OperatorDepthwise:
@@ -46,8 +46,8 @@ class OperatorDepthwise:
         self._geometry = geometry
 
     def _images(self, images: Tensor, columns: int) -> Tensor:
-        """Shows images (N, H, W, C) as PyTorch takes them, in a layout in which it can run them.
-        ``columns``: of the output."""
+        """Shows images (N, H, W, C) in PyTorch's shape, in a layout in which it can run them. ``columns``: of
+        the output."""
         found, g = images.permute(0, 3, 1, 2), self._geometry
         unsafe = is_unsafe(g.kernel[1], g.stride[1], g.padding[1], g.dilation[1], columns)
         return contiguous(found) if unsafe else found
@@ -66,12 +66,12 @@ class OperatorDepthwise:
         place(found.permute(0, 2, 3, 1), relu, out)
 
     def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
-        # PyTorch asks for an input, and looks at its shape alone.
+        # PyTorch requires an input, of which it uses only the shape.
         found = self._gradients(grad_out, grad_in, weight, (True, False, False))[0]
         grad_in.copy_(found.permute(0, 2, 3, 1))
 
     def weight_gradient(self, x: Tensor, grad_out: Tensor, grad_weight: Tensor) -> None:
-        # PyTorch asks for the weight, and looks at its shape alone.
+        # PyTorch requires the weight, of which it uses only the shape.
         grad_weight.add_(self._gradients(grad_out, x, grad_weight, (False, True, False))[1])
 
     def invalidate(self) -> None:

@@ -28,7 +28,8 @@ def fft(output_tile: int, kernel: int) -> TileTransforms:
         name=f"fft({output_tile})",
         output_tile=(output_tile, output_tile),
         kernel=(kernel, kernel),
-        # What k1, k2, k3 give to the real part of (D conj(W)) e^(i angle), with a and b the angle's cosine
+        # The contribution of k1, k2, k3 to the real part of (D conj(W)) e^(i angle), with a and b the angle's
+        # cosine
         # and minus its sine.
         output_adjoint=_fourier(tile, output_tile, lambda a, b: (a + b, b, -a), inverse=True),
         weight=_fourier(tile, kernel, lambda a, b: (a, -a - b, a - b)),  # c = a and d = -b

@@ -1,7 +1,7 @@
 """Convolution as im2col and matrix products: the algorithm of Torch7's SpatialConvolutionMM.
 
 Activations are (batch, height, width, channel). A row of the column matrix holds the input window of one
-output position. Two orders of its entries are of use:
+output position. Two orders of its entries are useful:
 
 - "channel": (channel, tap), the order of the weight itself. The weight is used as it is, and its gradient is
   accumulated in place by the matrix product, but the columns are gathered one tap at a time.
@@ -28,13 +28,13 @@ from convnet_benchmarks.nets.engine.shapes import (
 )
 from convnet_benchmarks.nets.engine.weights import CachedWeight
 
-_SUMMED_BYTES = 512 << 10  # of columns of the input gradient that compiled code adds up at a time
+_SUMMED_BYTES = 512 << 10  # columns of the input gradient that compiled code adds up at a time
 
 
 class Im2colGemm(Kernel):
     """The three phases by im2col and GEMM.
 
-    ``order`` is "channel" or "tap" (see the module's text), ``library`` what multiplies: "blas",
+    ``order`` is "channel" or "tap" (see the module's docstring); ``library`` multiplies: "blas",
     "onednn" or "compiled".
     """
 
@@ -56,7 +56,7 @@ class Im2colGemm(Kernel):
         """Turns (out, in, kernel) into (out, kernel * in)."""
         shape = self.shape
         if out is None:
-            # Of its own: parts of one mapping share their version, by which the product knows its copy.
+            # Separate: parts of one mapping share a version, by which the product recognizes its copy.
             out = self.memory.lasting((shape.out_channels, shape.taps * shape.in_channels), shape.dtype)
         by_tap = out.view(shape.out_channels, shape.taps, shape.in_channels)
         by_tap.copy_(weight.reshape(shape.out_channels, shape.in_channels, shape.taps).transpose(1, 2))
@@ -74,8 +74,8 @@ class Im2colGemm(Kernel):
         return self.shape.taps * self.shape.in_channels
 
     def _scratch(self, cut: list[tuple[slice, slice]], *others: tuple[int, ...]) -> list[Tensor]:
-        """Returns scratch for one piece's columns, for the padded images they are gathered from, and for
-        ``others``."""
+        """Returns scratch memory for one piece's columns, for the padded images they are gathered from, and
+        for ``others``."""
         shape = self.shape
         images, rows = cut[0]
         count, height = images.stop - images.start, rows.stop - rows.start
@@ -145,7 +145,7 @@ class Im2colGemm(Kernel):
                 summed.zero_()
             grad = grad_out[images, rows]
             buffer = columns[: grad.shape[0] * grad.shape[1] * grad.shape[2]]
-            # Passed on without a name: fresh memory must be free again before the next piece needs some.
+            # Not bound to a name: fresh memory must be freed before the next piece needs some.
             self._scatter(
                 self._product.input_gradient_somewhere(grad.flatten(0, 2), matrix, buffer),
                 grad.shape[:3],
@@ -156,7 +156,8 @@ class Im2colGemm(Kernel):
                 grad_in[images].copy_(inside(summed, shape.padding, shape.in_size))
 
     def _sum_windows(self, grad_out: Tensor, matrix: Tensor, grad_in: Tensor) -> None:
-        """Fills ``grad_in``, with columns that compiled code adds up while they are in the second cache."""
+        """Fills ``grad_in``, with columns that compiled code adds up while they are in the second-level
+        cache."""
         cut = column_pieces(self.shape, _SUMMED_BYTES)
         columns, _ = self._scratch(cut)
         for images, rows in cut:
@@ -168,10 +169,10 @@ class Im2colGemm(Kernel):
             windows.add_windows(found.view(*grad.shape[:3], -1), self.shape, rows.start, grad_in[images])
 
     def _scatter(self, columns: Tensor, positions: Sequence[int], first_row: int, padded: Tensor) -> None:
-        """Adds the columns of (images, height, width) ``positions`` where they came from.
+        """Adds the columns of (images, height, width) ``positions`` to the pixels that they came from.
 
-        Of one kernel row, windows so far apart that they do not overlap are added at a time: their taps lie
-        side by side in an image.
+        Windows of one kernel row that do not overlap are added together: their taps are contiguous in an
+        image.
         """
         (kernel_h, kernel_w), (stride_h, stride_w) = self.shape.kernel, self.shape.stride
         if self.order == "tap":

@@ -8,11 +8,11 @@ from convnet_benchmarks.nets.engine.weights import CachedWeight
 
 
 class Kernel:
-    """A layer's weighted phases, on (batch, height, width, channel) activations, for Linear (rows, channel).
+    """A weighted layer's phases, on (batch, height, width, channel) activations, for Linear (rows, channel).
 
     ``weight`` and ``grad_weight`` are (out, in, ...), contiguous. An algorithm need not have all three
-    phases: ``algorithms.candidates`` knows which it has. Nothing is kept between calls but copies of the
-    weight, in attributes of type :class:`CachedWeight`, here or in the :meth:`parts`.
+    phases: ``algorithms.candidates`` knows which ones it has. Only copies of the weight are kept between
+    calls, in attributes of type :class:`CachedWeight`, here or in the :meth:`parts`.
     """
 
     @property
@@ -30,21 +30,21 @@ class Kernel:
         return [part for part in vars(self).values() if isinstance(part, Kernel)]
 
     def copies(self) -> Iterator[CachedWeight]:
-        """Yields all that is kept of the weight."""
+        """Yields the copies of the weight."""
         yield from (kept for kept in vars(self).values() if isinstance(kept, CachedWeight))
         for part in self.parts():
             yield from part.copies()
 
     def invalidate(self) -> None:
-        """Forgets the copies of the weight."""
+        """Discards the copies of the weight."""
         for kept in self.copies():
             kept.invalidate()
 
     def forward(
         self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool, add: bool = False
     ) -> None:
-        """Fills ``out``, or with ``add``, where the kernel :attr:`adds`, adds to what it holds; then with
-        ``relu`` its negative values become 0."""
+        """Fills ``out``, or with ``add``, if the kernel :attr:`adds`, adds to it; then with ``relu`` negative
+        values become 0."""
         raise NotImplementedError
 
     def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:

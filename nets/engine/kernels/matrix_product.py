@@ -1,4 +1,4 @@
-"""Layers that are one matrix product: Linear, 1x1 convolutions, and those that cover their whole input.
+"""Layers that are one matrix product: Linear, 1x1 convolutions, and kernels that cover the whole input.
 
 The weight (out, in, kernel) is used as it is, as an (out, in * kernel) matrix, and so is its gradient.
 """
@@ -60,14 +60,14 @@ class MatrixProduct(Kernel):
             grad_in.addmm_(grad_out, weight)
 
     def input_gradient_somewhere(self, grad_out: Tensor, weight: Tensor, buffer: Tensor) -> Tensor:
-        """Returns the same in ``buffer``, or in new memory if the library returns it so."""
+        """Returns the input gradient in ``buffer``, or in new memory if the library allocates it."""
         if self.library == "onednn":
             return onednn.linear(grad_out, weight.t(), None)
         self.input_gradient(grad_out, weight, buffer)
         return buffer
 
     def weight_gradient(self, rows: Tensor, grad_out: Tensor, grad_weight: Tensor) -> None:
-        if rows.shape[0] == 1:  # an outer product: memory-bound, and BLAS is half as fast at it
+        if rows.shape[0] == 1:  # an outer product: memory-bound, and BLAS takes twice as long
             grad_weight.addcmul_(grad_out.t(), rows)
         elif self.library == "onednn":
             by_output = grad_out.t().contiguous()
@@ -80,8 +80,7 @@ class MatrixProduct(Kernel):
 
 
 class ProductOfPanels(MatrixProduct):
-    """Forward and input gradient by compiled code, on a weight that is kept packed as it is
-    multiplied."""
+    """Forward and input gradient by compiled code, on a packed copy of the weight."""
 
     def __init__(self, memory: Memory) -> None:
         super().__init__("compiled")
@@ -108,7 +107,7 @@ class ProductOfPanels(MatrixProduct):
 
 
 class ProductOfFewRows(MatrixProduct):
-    """Forward and input gradient by compiled code that reads the weight once, as it lies in memory."""
+    """Forward and input gradient by compiled code that reads the weight once, without packing it."""
 
     def __init__(self, memory: Memory) -> None:
         super().__init__("compiled")
@@ -192,7 +191,7 @@ class CoveringConvolution(Kernel):
 
     def __init__(self, shape: ConvolutionShape, memory: Memory, product: MatrixProduct) -> None:
         self.product = product
-        # The product has scratch of its own to ask for: these rows need their own.
+        # The product requests scratch memory itself, so these rows are allocated separately.
         self._rows = memory.empty((shape.batch, shape.in_channels, *shape.in_size), shape.dtype)
 
     def _gather(self, x: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Max-pooling of images: its geometry, and how PyTorch's operators run it."""
+"""Max-pooling of images: its geometry, its interface, and the kernel by PyTorch's operators."""
 
 from typing import NamedTuple, Protocol
 
@@ -23,11 +23,11 @@ class Window(NamedTuple):
 
 
 class MaxPooling(Protocol):
-    """Max-pooling of images (N, H, W, C) with neighbouring channels to ``out`` (N, H', W', C).
+    """Max-pooling of images (N, H, W, C) with contiguous channels to ``out`` (N, H', W', C).
 
-    ``places`` is of the size of ``out`` and of ``places_dtype``: where in the image every result was found,
-    which the gradient goes by. ``masks_gradient``: whether :meth:`input_gradient` knows of a ReLU that
-    :meth:`forward` applied; otherwise the ReLU's gradient has to be applied before.
+    ``places`` has the size of ``out`` and the type ``places_dtype``: the position of every result in the
+    image, which the gradient uses. ``masks_gradient``: whether :meth:`input_gradient` includes the gradient
+    of a ReLU that :meth:`forward` applied; otherwise that has to be applied first.
     """
 
     places_dtype: torch.dtype

@@ -9,11 +9,11 @@ from convnet_benchmarks.nets.engine.memory import Memory
 from convnet_benchmarks.nets.engine.shapes import ConvolutionShape, runs
 from convnet_benchmarks.nets.engine.weights import CachedWeight
 
-# Results come in fresh memory: small enough for the allocator to reuse instead of mapping it again.
+# Size of results in fresh memory: small enough for the allocator to reuse it instead of mapping it again.
 _RESULT_BYTES = 8 << 20
 _ADDED_BYTES = 16 << 20
-# Rows of a product that are added to others at a time. OverFeat's weight gradients are 10 to 40 % faster
-# with 256 than with 32 or 64, and gain little from more.
+# Rows of a product that are added at a time. OverFeat's weight gradients are 10 to 40 % faster
+# with 256 than with 32 or 64, and hardly faster with more.
 _ADDED_ROWS = 256
 
 
@@ -40,8 +40,7 @@ def place(found: Tensor, relu: bool, out: Tensor) -> None:
 
 
 def _at_once(limit: int, item_bytes: int) -> int:
-    """Returns how many images or rows of so many bytes a fresh result of ``limit`` bytes has: at least
-    one."""
+    """Returns how many images or rows of ``item_bytes`` fit in a result of ``limit`` bytes: at least one."""
     return max(1, limit // item_bytes)
 
 
@@ -84,7 +83,7 @@ class DirectConvolution(Kernel):
 
     def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
         for images in self._images(self.shape.input_shape):
-            # The operator takes the input for its shape only: grad_in has it.
+            # The operator uses only the shape of its input: grad_in has the same.
             found = self._backward(grad_out[images], grad_in[images], weight, [True, False, False])[0]
             grad_in[images].copy_(found.permute(0, 2, 3, 1))
 
@@ -109,7 +108,7 @@ class PackedDirectConvolution(Kernel):
         return self.shape.dtype == torch.float32
 
     def _images(self, shape: tuple[int, int, int, int]) -> int:
-        """Returns how many images' results of ``shape`` are asked for at a time."""
+        """Returns how many images with results of ``shape`` are computed at a time."""
         batch, height, width, channels = shape
         return min(batch, _at_once(_RESULT_BYTES, height * width * channels * self.shape.dtype.itemsize))
 
@@ -144,8 +143,8 @@ class PackedDirectConvolution(Kernel):
         out: Tensor,
         add: bool = False,
     ) -> None:
-        """Runs a convolution. oneDNN's results come in fresh memory, but for those it adds to others: adding
-        them to zeros takes less time than copying them."""
+        """Runs a convolution. oneDNN's results are in fresh memory, except for those it adds to others:
+        adding to zeros takes less time than copying the result."""
         source, target = x.permute(0, 3, 1, 2), out.permute(0, 3, 1, 2)
         arguments = (source, packed, bias, padding, self.shape.stride, (1, 1), 1)
         # The sum of two bfloat16 numbers would be rounded twice.
@@ -197,6 +196,6 @@ def pack(matrix: Tensor, rows: int) -> Tensor:
 
 
 def parts_to_add(result: Tensor) -> list[slice]:
-    """Rows of a matrix in parts that :func:`linear` gives in fresh memory, to be added to others."""
+    """Returns slices of rows that :func:`linear` computes in fresh memory at a time, to be added."""
     row_bytes = result.shape[1] * result.itemsize
     return runs(result.shape[0], min(_ADDED_ROWS, _at_once(_ADDED_BYTES, row_bytes)))

@@ -1,6 +1,6 @@
 """The transforms of tiles by PyTorch's operators: copies of windows, and products with small matrices.
 
-Steps of few tiles are transformed at a time, so that a transform's stages stay in cache.
+A few tiles (a step) are transformed at a time, so that a transform's stages stay in cache.
 """
 
 import math
@@ -20,7 +20,7 @@ WEIGHT_BYTES = 4 << 20  # transformed weight gradient of a step
 class OperatorTiles:
     """See ``Tiles`` in ``nets/engine/kernels/tiles.py``.
 
-    ``scratch`` is: the tiles of a step; what is between the stages of its transforms; its padded images.
+    ``scratch``: the tiles of a step; the intermediate results of its transforms; its padded images.
     """
 
     def __init__(self, grid: TileGrid, transforms: TileTransforms) -> None:
@@ -54,7 +54,7 @@ class OperatorTiles:
             source = x[images]
             if needs_padding:
                 source = take(padded, (source.shape[0], *self._padded_size(), channels))
-                if rows.start == 0:  # else padded already, for the image's rows above
+                if rows.start == 0:  # otherwise padded already, for the image's first rows
                     pad_into(source, x[images], shape.padding)
             image, row, column, channel = source.stride()
             windows = source.as_strided(
@@ -75,7 +75,7 @@ class OperatorTiles:
             height = rows.stop - rows.start
             tiles = take(in_step, (m, n, covered.shape[0], height, width, channels))
             if covered.shape[1:3] != (height * m, width * n):
-                tiles.zero_()  # what lies beyond the output's edge
+                tiles.zero_()  # beyond the output's edge
             for tile_part, image_part in _matching_parts(tiles, covered, (m, n)):
                 tile_part.copy_(image_part)
             self._transforms.output_adjoint.apply(tiles.view(m * n, -1), values[:, place].flatten(1), between)
@@ -145,8 +145,8 @@ class OperatorTiles:
         return max(1, STEP_BYTES // (row_bytes * self._grid.shape.dtype.itemsize))
 
     def _steps(self, piece: Piece, channels: int) -> Iterator[tuple[Piece, slice]]:
-        """Returns the piece's steps for transforms of so many channels, each with its tiles' place in the
-        piece."""
+        """Returns the piece's steps for transforms of ``channels``, each with the positions of its tiles in
+        the piece."""
         images, rows = piece
         height = rows.stop - rows.start
         first = 0
@@ -165,8 +165,8 @@ class OperatorTiles:
     def _overlap_add(self, tiles: Tensor, first_row: int, images: Tensor) -> None:
         """Adds (t, t', count, height, width, C) input-tile gradients into padded ``images``.
 
-        Tiles overlap by k - 1: each is cut into blocks as large as an output tile at most, and blocks of one
-        cut do not.
+        Tiles overlap by k - 1. Each is cut into blocks at most as large as an output tile, so that the blocks
+        of one cut do not overlap.
         """
         (m, n), (t, u) = self._grid.output_tile, self._grid.input_tile
         height, width = tiles.shape[3:5]
@@ -185,7 +185,7 @@ class OperatorTiles:
 
 
 def _matching_parts(grid: Tensor, image: Tensor, tile: Pair) -> list[tuple[Tensor, Tensor]]:
-    """Pairs of equal-shaped views that map a grid of tiles onto an image it may stick out of.
+    """Returns pairs of equal-shaped views that map a grid of tiles onto an image, which it may exceed.
 
     ``grid`` is (*tile, count, rows, columns, channels), ``image`` (count, height, width, channels). Whole
     tiles are one pair; tiles cut by the lower or right edge add up to three more.

@@ -1,5 +1,5 @@
-"""Copies, sums and masks of all numbers of a value, between layers: by compiled code if there is any, or
-else by PyTorch's operators."""
+"""Elementwise copies, sums and masks of values between layers, by compiled code if available, else by
+PyTorch's operators."""
 
 import torch
 from torch import Tensor
@@ -26,7 +26,7 @@ def add(value: Value, source: Tensor, target: Tensor) -> None:
 
 
 def mask(value: Value, output: Tensor, gradient: Tensor) -> None:
-    """Applies the gradient of a ReLU with ``output`` to that of the output, in place."""
+    """Applies the gradient of a ReLU with result ``output`` to ``gradient``, in place."""
     try:
         images.mask_images(_as_images(value, output), _as_images(value, gradient))
     except NotCompiled:

@@ -1,12 +1,13 @@
-"""The input gradient of a strided convolution: a stride-1 convolution, and channels shuffled to pixels.
+"""The input gradient of a strided convolution: a stride-1 convolution, followed by a shuffle of channels to
+pixels.
 
 Per axis, with stride s and padding p, let y + p = s Y + a be an input position with phase a < s. Its
 gradient takes the taps i = s q + a only:
 
     g'[s Y + a - p] = sum over q of g[Y - q] w[s q + a]
 
-which for every phase is a stride-1 convolution of g with ceil(k / s) taps. The s x s phases are output
-channels of a single one, with few channels in (a first layer's) growing to s * s as many.
+which for every phase is a stride-1 convolution of g with ceil(k / s) taps. A single convolution computes the
+s x s phases as its output channels, so that a first layer's few channels become s * s as many.
 """
 
 from torch import Tensor
@@ -72,7 +73,7 @@ class StridedInputGradient(Kernel):
             self._place(grad_in)
 
     def _place(self, grad_in: Tensor) -> None:
-        """Does what compiled code does, with PyTorch's operators."""
+        """Places the phases as compiled code does, with PyTorch's operators."""
         shape = self.shape
         height, width = self.phases.out_size
         (stride_h, stride_w), (top, left) = shape.stride, shape.padding
@@ -91,8 +92,8 @@ class StridedInputGradient(Kernel):
 
 
 def _phase(phase: int, stride: int, padding: int, size: int, grid: int) -> tuple[int, int, int]:
-    """Returns, of one axis, the first input position of ``phase``, its position in the phase's grid, their
-    number."""
+    """Returns, along one axis, the first input position of ``phase``, its position in the phase's grid, and
+    the number of positions."""
     first = (phase - padding) % stride
     start = (first + padding) // stride
     return first, start, max(0, min((size - 1 - first) // stride + 1, grid - start))

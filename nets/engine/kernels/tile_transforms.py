@@ -1,8 +1,8 @@
-"""The linear maps of bilinear convolution algorithms, kept as the few small matrices they are made of.
+"""The linear maps of bilinear convolution algorithms, as products of a few small matrices.
 
-A two-dimensional transform works along the rows of a tile and along its columns. As one matrix it would cost
-t^2 R multiplications per tile; in two stages it costs a fraction of that, which matters for large tiles.
-For a kernel with one row or one column the tiles have one row or column, too, and there is one stage.
+A two-dimensional transform works along the rows of a tile and along its columns. As a single matrix it would
+cost t^2 R multiplications per tile; in two stages it costs a fraction of that, which matters for large tiles.
+For a kernel with one row or one column the tiles also have one row or column, and there is one stage.
 """
 
 from dataclasses import dataclass
@@ -20,8 +20,8 @@ _VALUES_PER_PART = 8
 class TileMap:
     """A linear map of tiles of n rows and n' columns to R values: first ``leading``, then ``blocks``.
 
-    ``leading`` (r, n) mixes the n rows of a tile, for each of its columns; None leaves them alone.
-    ``blocks`` are matrices (rows, columns) along a diagonal, each repeated so many times: together
+    ``leading`` (r, n) mixes the n rows of a tile, for each of its columns; None leaves them unchanged.
+    ``blocks`` are matrices (rows, columns) along a diagonal, each with its number of repetitions: together
     (R, r * n').
     """
 
@@ -35,7 +35,7 @@ class TileMap:
 
     @property
     def between(self) -> int:
-        """Returns r * n': how many numbers per tile are between the stages; 0 for a map of one stage."""
+        """Returns r * n': the intermediate results per tile between the stages; 0 for a map of one stage."""
         return 0 if self.leading is None else sum(m.shape[1] * count for m, count in self.blocks)
 
     @property
@@ -49,7 +49,7 @@ class TileMap:
         return TileMap(leading, tuple((m.to(dtype).contiguous(), count) for m, count in self.blocks))
 
     def parts(self) -> list["TileMap"]:
-        """Maps of the same tiles that give the values one part after the other."""
+        """Returns maps of the same tiles that give consecutive parts of the values."""
         if self.leading is None:
             (matrix, _), *others = self.blocks
             assert not others
@@ -63,7 +63,7 @@ class TileMap:
         return found
 
     def apply(self, tiles: Tensor, values: Tensor, scratch: Tensor) -> None:
-        """Fills ``values`` (R, N), whose rows may lie apart, from contiguous ``tiles`` (n * n', N).
+        """Fills ``values`` (R, N), with any row stride, from contiguous ``tiles`` (n * n', N).
 
         ``scratch`` is flat, for between * N numbers.
         """
@@ -128,9 +128,9 @@ class TileTransforms:
     """One algorithm, in float64: y = output^T (weight(w) * input(d)), element by element.
 
     ``output_adjoint`` maps output tiles, ``weight`` kernels and ``input`` input tiles to R values each; along
-    each axis an input tile has t = m + k - 1 rows or columns. The output's tile is the adjoint of the first.
-    ``along_axes``: the matrices of the three along the rows and along the columns, in float64, where each
-    map is made of two such.
+    each axis an input tile has t = m + k - 1 rows or columns. The transform to output tiles is the adjoint of
+    the first. ``along_axes``: the matrices of the three maps along the rows and along the columns, in
+    float64, if each map is a product of two.
     """
 
     name: str

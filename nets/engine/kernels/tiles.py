@@ -45,10 +45,11 @@ class Tiles(Protocol):
     def __init__(self, grid: TileGrid, transforms: TileTransforms) -> None: ...
 
     def scratch_sizes(self, piece: Piece) -> list[int]:
-        """Numbers of scratch that the transforms of ``piece``, the largest, need."""
+        """Returns the sizes of the scratch memory that the transforms of ``piece``, the largest, need."""
 
     def weight_scratch_sizes(self, outputs: int, inputs: int) -> list[int]:
-        """Returns the scratch that :meth:`add_weight_gradient` needs for so many channels."""
+        """Returns the size of the scratch memory that :meth:`add_weight_gradient` needs for these
+        channels."""
 
     def transform_input(self, x: Tensor, piece: Piece, values: Tensor, scratch: Sequence[Tensor]) -> None:
         """Fills ``values`` with the transformed input tiles."""
@@ -73,7 +74,7 @@ class Tiles(Protocol):
     def make_input_gradient(
         self, values: Tensor, piece: Piece, grad_in: Tensor, scratch: Sequence[Tensor]
     ) -> None:
-        """Fills the piece's part of ``grad_in``; an image's pieces come from the top down."""
+        """Fills the piece's part of ``grad_in``; an image's pieces are processed from top to bottom."""
 
     def add_weight_gradient(self, values: Tensor, grad_weight: Tensor, scratch: Sequence[Tensor]) -> None:
         """Adds the adjoint of the weight's transform to ``grad_weight`` (outputs, inputs, taps)."""

@@ -1,7 +1,7 @@
 """Convolution as one matrix product that reads the windows from the images themselves.
 
-What im2col would copy lies in the images in runs: compiled code multiplies from there, with the weight packed
-as it needs it.
+The elements that im2col would copy are in the images in contiguous runs: compiled code multiplies them from
+there, with a packed weight.
 """
 
 from torch import Tensor
@@ -47,7 +47,7 @@ class WindowedProduct(Kernel):
 
 
 class _Padded:
-    """The images of a convolution with their padding around them. Nothing ever writes to these zeros."""
+    """The images of a convolution inside their padding, whose zeros are written only once."""
 
     def __init__(self, shape: ConvolutionShape, memory: Memory) -> None:
         self._shape = shape

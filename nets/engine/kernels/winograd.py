@@ -38,7 +38,7 @@ LINE_TILES: dict[int, tuple[int, ...]] = {3: (4,), 5: (4,), 7: (4, 6)}
 
 
 def output_tiles(kernel: Pair) -> tuple[int, ...]:
-    """Returns which tiles there are for ``kernel``: none where Winograd does not apply."""
+    """Returns the output tiles for ``kernel``: none if Winograd does not apply."""
     if kernel[0] == kernel[1]:
         return OUTPUT_TILES.get(kernel[0], ())
     return LINE_TILES.get(max(kernel), ()) if min(kernel) == 1 else ()

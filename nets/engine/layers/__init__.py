@@ -1,1 +1,1 @@
-"""The kinds of layers a plan is made of, one file each, found by being in this folder."""
+"""The kinds of layers in a plan, one file each, discovered in this folder."""

@@ -1,4 +1,4 @@
-"""Average pooling of images: of windows, and of whole images."""
+"""Average pooling over windows, and over whole images."""
 
 from collections.abc import Sequence
 
@@ -106,5 +106,5 @@ def _compiled(how: Averaging, input: Value, output: Value) -> CompiledAverages |
 
 
 def _batched(tensor: Tensor) -> Tensor:
-    """Shows ``tensor`` with a batch dimension, for operators that want one; a view."""
+    """Shows ``tensor`` with a batch dimension, for operators that need one; a view."""
     return tensor if tensor.dim() == 4 else tensor.unsqueeze(0)

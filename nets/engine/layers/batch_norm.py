@@ -56,7 +56,7 @@ class BatchNorm(Layer):
         return (None, None) if weight is None else (weight.detach(), bias.detach())
 
     def _running(self) -> Running | None:
-        """Returns what this batch counts for."""
+        """Returns the running statistics to update, if any."""
         norm = self._norm
         if not (norm.training and norm.track_running_stats):
             return None

@@ -15,7 +15,8 @@ _FUNCTIONS = {torch.cat, torch.concat, torch.concatenate}
 
 
 class Concat(Layer):
-    """Images joined along their channels. An input that lives in its part of the output costs nothing."""
+    """Images joined along their channels. An input stored directly in its part of the output costs
+    nothing."""
 
     writes_in_place = True
     joins_inputs = True

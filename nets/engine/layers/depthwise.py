@@ -1,4 +1,4 @@
-"""Depthwise convolution: every channel by a filter of its own."""
+"""Depthwise convolution: one filter per channel."""
 
 import math
 from collections.abc import Sequence

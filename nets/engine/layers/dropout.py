@@ -11,13 +11,13 @@ from convnet_benchmarks.nets.engine.memory import Memory
 from convnet_benchmarks.nets.engine.trace import Operation
 from convnet_benchmarks.nets.engine.values import Value
 
-_BITS = 32  # of a drawn number
+_BITS = 32  # of a random number
 
 
 class Dropout(Layer):
     """Dropout in training mode: a new mask on every forward."""
 
-    mixes_images = True  # by the order of what is drawn
+    mixes_images = True  # by the order of the random numbers
 
     def __init__(
         self, operation: Operation, inputs: list[Value], output: Value, relu: bool, memory: Memory
@@ -38,10 +38,10 @@ class Dropout(Layer):
         self._drawn = memory.empty((-(-count // 2),), torch.int64)
 
     def forward(self) -> None:
-        """Draws half as many integers of 64 bits, in a seventh of the time of ``bernoulli_``: each half of
-        one is evenly distributed."""
+        """Draws half as many 64-bit integers, in a seventh of the time of ``bernoulli_``: each half of one is
+        uniformly distributed."""
         least, values = torch.iinfo(torch.int32).min, 2**_BITS
-        last = least + round(self._kept * values) - 1  # that keeps a number
+        last = least + round(self._kept * values) - 1  # that keeps an element
         if last < least:
             self._mask.zero_()
         else:

@@ -1,4 +1,4 @@
-"""The part that layers have in common whose weight takes in the batch normalisation after them."""
+"""The common part of layers whose weight can absorb the batch normalisation after them."""
 
 from typing import Any
 
@@ -52,8 +52,8 @@ class FoldingLayer(Layer):
         return self.weight.detach(), None if self.bias is None else self.bias.detach()
 
     def _begin_gradients(self) -> tuple[Tensor | None, Tensor | None]:
-        """Returns what kernels add the gradients of weight and bias to, where wanted: the parameters'
-        ``.grad``, made where there is none, or something contiguous in its place."""
+        """Returns the tensors to which kernels add the gradients of weight and bias, where needed: the
+        parameters' ``.grad``, allocated if missing, or a contiguous tensor in its place."""
         if self._folded is not None:
             return torch.zeros_like(self.weight), self.weight.new_zeros(len(self.weight))
         grad_weight, grad_bias = (
@@ -67,7 +67,7 @@ class FoldingLayer(Layer):
         return grad_weight, grad_bias
 
     def _end_gradients(self, grad_weight: Tensor | None, grad_bias: Tensor | None) -> None:
-        """Adds to ``.grad`` what kernels could not add to it directly."""
+        """Adds gradients to ``.grad`` that kernels could not add to it directly."""
         if self._folded is not None:
             assert grad_weight is not None and grad_bias is not None
             for parameter, gradient in self._folded.gradients(grad_weight, grad_bias):

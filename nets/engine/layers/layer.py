@@ -1,7 +1,7 @@
-"""The protocol of a layer: all that the engine asks of one.
+"""The interface of a layer: all that the engine requires of one.
 
-A kind of layer is a subclass of :class:`Layer`, alone in a file of this folder; the file's ``LAYERS`` lists
-the classes it offers, and nothing else in the engine knows them.
+A kind of layer is a subclass of :class:`Layer`, in its own file in this folder. The file's ``LAYERS`` lists
+the classes it offers; nothing else in the engine knows them.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,9 +21,9 @@ class Layer:
     """Runs one operation in the three phases, on values that the plan has placed in memory.
 
     It reads ``value.data`` of its inputs and fills its output's; in the input gradient it reads
-    ``output.grad`` and fills the tensors in ``grad_inputs``. ReLU directly after a layer is part of it:
-    applied to the output in place, and the plan masks ``output.grad`` before the layer sees it, unless the
-    layer does.
+    ``output.grad`` and fills the tensors in ``grad_inputs``. A ReLU directly after a layer is part of it: it
+    is applied to the output in place, and the plan masks ``output.grad`` before the layer sees it, unless the
+    layer does so itself.
     """
 
     # Whether it is a ReLU, which may become part of the layer before it.
@@ -32,8 +32,8 @@ class Layer:
     # Whether it is the sum of two values, which may become part of the layer before it.
     is_sum = False
 
-    # Whether it can add a second input to its output, before a ReLU: see :meth:`overwrites`. Whether it also
-    # has the gradient of that.
+    # Whether it can add a second input to its output, before a ReLU (see :meth:`overwrites`), and also has
+    # the gradient of that.
     takes_sum = False
     differentiates_sum = False
 
@@ -53,10 +53,10 @@ class Layer:
     # Whether an image's output depends, or may depend, on the other images of the batch.
     mixes_images = False
 
-    # Whether it fills its output wherever that lies: it may be a part of a larger tensor.
+    # Whether its output may be a part of a larger tensor.
     writes_in_place = False
 
-    # Whether each input makes up a part of the output, and can live there: see :meth:`part`.
+    # Whether each input makes up a part of the output, and can be stored there: see :meth:`part`.
     joins_inputs = False
 
     def __init__(
@@ -69,9 +69,9 @@ class Layer:
         self.relu = relu
         # Where each input's gradient goes, in the module's shape; set by the plan.
         self.grad_inputs: list[Tensor] = []
-        # The inputs whose gradient it adds to what is there; set by the plan where the layer can.
+        # The inputs whose gradients it adds to the existing ones; set by the plan if the layer can.
         self.adds_to: set[int] = set()
-        # Why it does not run as the chosen backend wants; for the report.
+        # Why it does not run by the chosen backend; for the report.
         self.fallback = ""
         # What has decided which kernel runs each phase, where there are several; for the report.
         self.decided_by: dict[str, str] = {}
@@ -88,31 +88,32 @@ class Layer:
 
     @classmethod
     def constant_norm(cls, operation: Operation) -> nn.BatchNorm2d | None:
-        """Returns the batch normalisation of images by constant statistics that ``operation`` is, if any."""
+        """Returns ``operation``'s module if it is a batch normalisation of images with constant
+        statistics."""
         return None
 
     @classmethod
     def recognises(cls, operation: Operation, inputs: Sequence[Value], output: Value) -> bool:
-        """Returns whether this kind of layer runs ``operation``. At most one kind says so."""
+        """Returns whether this kind of layer runs ``operation``. At most one kind does."""
         raise NotImplementedError
 
     # Preparation --------------------------------------------------------------------------------------------
 
     @property
     def multiply_adds(self) -> int:
-        """Returns the work of one phase, where it is enough to count."""
+        """Returns the work of one phase, if it is significant."""
         return 0
 
     @property
     def work(self) -> int:
-        """Returns the multiply-adds of one phase, for comparison with what the machine can do."""
+        """Returns the multiply-adds of one phase, for comparison with the machine's peak."""
         return self.multiply_adds
 
     def choose_kernels(self, selection: Selection) -> None:
         """Chooses among several algorithms."""
 
     def shared_output(self) -> Tensor | None:
-        """Returns the output as a view of an input's data, where the two are the same numbers in the same
+        """Returns the output as a view of an input's data, if both have the same elements in the same
         layout."""
         return None
 
@@ -121,20 +122,20 @@ class Layer:
         return None
 
     def allocate(self, memory: Memory) -> None:
-        """Gets the buffers it needs besides its values, which have been placed."""
+        """Allocates the buffers it needs besides its values, which have been placed."""
 
     def shared_gradient(self, index: int) -> Tensor | None:
-        """Returns the gradient of input ``index`` as a view of the output's, where the two are the same
-        numbers."""
+        """Returns the gradient of input ``index`` as a view of the output's, if both have the same
+        elements."""
         return self.part(self.output.grad, index) if self.joins_inputs else None
 
     def adds_gradient(self, index: int) -> bool:
-        """Returns whether it can add the gradient of input ``index`` to what is in its place."""
+        """Returns whether it can add the gradient of input ``index`` to an existing one."""
         return False
 
     def mask_input(self) -> bool:
-        """Has its input gradient be 0 wherever its input is not positive, which a ReLU has made; returns
-        whether it can. Asked before the first forward pass."""
+        """Makes its input gradient 0 wherever its input, the result of a ReLU, is not positive; returns
+        whether it can. Called before the first forward pass."""
         return False
 
     def part(self, of_output: Tensor, index: int) -> Tensor:
@@ -167,12 +168,12 @@ class Layer:
         return any(parameter.requires_grad for parameter in self.parameters())
 
     def invalidate(self) -> None:
-        """Forgets every transformed copy of a weight."""
+        """Discards every transformed copy of a weight."""
 
     # The report ---------------------------------------------------------------------------------------------
 
     def algorithm(self, phase: str) -> str:
-        """Returns the name of what runs ``phase``; empty if there is nothing to run."""
+        """Returns the name of the algorithm of ``phase``; empty if there is nothing to run."""
         return self.kind if phase != WEIGHT_GRADIENT or self.has_parameters else ""
 
     def report(self, phases: Sequence[str]) -> LayerReport:
@@ -186,11 +187,11 @@ class Layer:
         )
 
 
-Step = tuple[Layer, Callable[[Layer], None]]  # one of a phase: a layer, and what it does
+Step = tuple[Layer, Callable[[Layer], None]]  # a step of a phase: a layer, and its method
 
 
 def gradient_of(parameter: Parameter, memory: Memory) -> Tensor:
-    """Returns the parameter's ``.grad``, made (zeroed, on huge pages) where there is none."""
+    """Returns the parameter's ``.grad``, allocated (zeroed, on huge pages) if there is none."""
     if parameter.grad is None:
         parameter.grad = memory.lasting(parameter.shape, parameter.dtype)
     return parameter.grad

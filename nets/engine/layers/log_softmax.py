@@ -1,4 +1,4 @@
-"""Logarithms of a softmax."""
+"""Log-softmax."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ aten = torch.ops.aten
 
 
 class LogSoftmax(Layer):
-    """Logarithms of a softmax of anything but images."""
+    """Log-softmax of anything but images."""
 
     def __init__(
         self, operation: Operation, inputs: list[Value], output: Value, relu: bool, memory: Memory

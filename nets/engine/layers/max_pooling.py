@@ -13,7 +13,7 @@ from convnet_benchmarks.nets.engine.values import Value, to_images
 
 
 class MaxPool2d(Layer):
-    """The largest number of each window; where it was found is kept for the gradient."""
+    """The largest number of each window; its position is kept for the gradient."""
 
     relu_in_place = True
     writes_in_place = True
@@ -32,7 +32,7 @@ class MaxPool2d(Layer):
 
     @classmethod
     def recognises(cls, operation: Operation, inputs: Sequence[Value], output: Value) -> bool:
-        # One that returns indices gives two tensors, which no plan takes.
+        # One that also returns indices has two results, which plans do not support.
         return inputs[0].is_image and operation.calls(nn.MaxPool2d)
 
     def allocate(self, memory: Memory) -> None:
@@ -43,7 +43,7 @@ class MaxPool2d(Layer):
         return self._relu_before
 
     def forward(self) -> None:
-        # A ReLU before pooling does the same as one behind it, whose gradient goes with the positions.
+        # A ReLU before pooling is the same as one after it, whose gradient uses the positions.
         relu = self.relu or self._relu_before
         self._pooling.forward(self.inputs[0].data_images, self.output.data_images, self._places, relu)
 

@@ -1,4 +1,4 @@
-"""ReLU where its input is needed by others too; any other is part of the layer before it."""
+"""A ReLU whose input has other users, too; all others are part of the layer before them."""
 
 from collections.abc import Sequence
 

@@ -10,7 +10,7 @@ from convnet_benchmarks.nets.engine.values import Value
 
 
 class Reshape(Layer):
-    """The same elements in the same order under another shape; free where the memory allows it."""
+    """The same elements in the same order under another shape; without a copy where the layout allows it."""
 
     @classmethod
     def recognises(cls, operation: Operation, inputs: Sequence[Value], output: Value) -> bool:

@@ -1,4 +1,4 @@
-"""Anything the engine has no better layer for, through PyTorch's operators."""
+"""Any operation for which the engine has no layer, by PyTorch's operators."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -29,12 +29,13 @@ _DEFAULTS = {"stride": 1, "padding": 0, "dilation": 1}
 
 
 class StockLayer(Layer):
-    """Any operation, on a small autograd graph of its own.
+    """Any operation, on a small autograd graph.
 
-    It gets images as they are, channels last, but for those that PyTorch could not run so.
+    It gets images channels last, except those that PyTorch cannot run that way.
 
-    Where there is a hook, updateGradInput computes the parameters' gradients as well, as a full backward
-    does: the hook runs once, and on the gradients that it would get there.
+    If there is a hook, updateGradInput computes the parameters' gradients as well, as a full backward does:
+    the hook then runs once, on the same gradients as there. does: the hook runs once, and on the gradients
+    that it would get there.
     """
 
     mixes_images = True
@@ -48,7 +49,7 @@ class StockLayer(Layer):
         self._result = torch.empty(0)
         self._has_hook = bool(operation.hook)
         self._contiguous = _wants_contiguous(operation, [*inputs, output])
-        self._of_parameters: dict[Parameter, Tensor | None] = {}  # their gradients, where there is a hook
+        self._of_parameters: dict[Parameter, Tensor | None] = {}  # their gradients, if there is a hook
         if self._has_hook:
             self.fallback = f"PyTorch's autograd, because of a {operation.hook}"
 
@@ -61,8 +62,8 @@ class StockLayer(Layer):
 
     def forward(self) -> None:
         operation = self._operation
-        # With counts of changes of their own: other values that share the memory of one (parts of a
-        # concatenation) are written after it.
+        # With separate version counters: other values in the same memory (parts of a concatenation) are
+        # written later.
         images = [value.data.data for value in self.inputs]
         if self._contiguous:
             images = [contiguous(one) for one in images]
@@ -83,8 +84,8 @@ class StockLayer(Layer):
         self.output.data.copy_(result.detach())
 
     def _grad_output(self) -> Tensor:
-        """Returns the output's gradient in the layout of the result: PyTorch's batch normalisation, which is
-        in others, too, computes wrong numbers from different layouts."""
+        """Returns the output's gradient in the layout of the result: PyTorch's batch normalisation (also
+        inside other modules) computes wrong results from different layouts."""
         given, result = self.output.grad, self._result
         return given if given.stride() == result.stride() else torch.empty_like(result).copy_(given)
 
@@ -123,13 +124,13 @@ class StockLayer(Layer):
 
 def _wants_contiguous(operation: Operation, values: list[Value]) -> bool:
     """Returns whether it may be, or contain, a convolution that is not safe channels last. ``values``: its
-    inputs and output. A transposed one's input is what another's output is."""
+    inputs and output. For a transposed convolution, input and output change roles."""
     call: Any = operation.call
     sizes: tuple[Any, ...]
     if isinstance(call, nn.Conv2d | nn.ConvTranspose2d):
         sizes = (call.kernel_size, call.stride, call.padding, call.dilation)
     elif isinstance(call, nn.Module):
-        # What is in a module that is here whole, for a hook or an untraceable part, nobody knows.
+        # The inside of a module that was not traced (because of a hook or an untraceable part) is unknown.
         whole = next(call.children(), None) is not None
         return whole or not type(call).__module__.startswith("torch.nn.")
     elif call in _CONVOLUTIONS:

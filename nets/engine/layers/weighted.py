@@ -1,4 +1,4 @@
-"""Convolution and Linear: the layers with several algorithms to choose from."""
+"""Convolution and Linear: the layers with a choice of algorithms."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -24,8 +24,8 @@ from convnet_benchmarks.nets.phases import FORWARD, INPUT_GRADIENT, WEIGHT_GRADI
 class WeightedLayer(FoldingLayer):
     """Convolution or Linear: a weight (out, in, ...), perhaps a bias, and one kernel per phase.
 
-    Perhaps with a batch normalisation with constant statistics after it, and a second input that is added to
-    the output.
+    It may include a batch normalisation with constant statistics after it, and a second input that is added
+    to the output.
     """
 
     takes_sum = True
@@ -43,7 +43,7 @@ class WeightedLayer(FoldingLayer):
 
     @classmethod
     def recognises(cls, operation: Operation, inputs: Sequence[Value], output: Value) -> bool:
-        if inputs[0].is_image:  # channels last: their last dimension is not what Linear takes
+        if inputs[0].is_image:  # channels last: their last dimension in memory is not Linear's
             return _convolution(operation) is not None
         return _linear(operation) is not None
 
@@ -139,7 +139,7 @@ LAYERS = (WeightedLayer,)
 
 @dataclass(frozen=True)
 class _Convolution:
-    """A convolution's parameters and geometry, whether it was a module or a function call."""
+    """A convolution's parameters and geometry, from a module or a function call."""
 
     weight: Parameter
     bias: Parameter | None
@@ -174,7 +174,7 @@ def convolution_shapes(traced: Trace, dtype: torch.dtype) -> Iterator[Convolutio
 
 
 def _convolution(operation: Operation) -> _Convolution | None:
-    """Returns the convolution that ``operation`` is, if the engine has kernels for its kind."""
+    """Returns ``operation`` as a convolution, if it is one that the engine has kernels for."""
     call: Any = operation.call
     if operation.calls(nn.Conv2d):
         plain = call.padding_mode == "zeros" and not isinstance(call.padding, str)

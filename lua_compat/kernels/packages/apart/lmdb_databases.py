@@ -1,4 +1,4 @@
-"""A database of the Lua package lmdb, its transactions and cursors, by the library lmdb.
+"""A database of the Lua package lmdb, with its transactions and cursors, on top of the library lmdb.
 
 Each has a number that the caller gives it. Text is Lua's bytes; failures are LMDB's own texts.
 """
@@ -34,14 +34,14 @@ class Databases:
         return self._held[number]
 
     def _try(self, call: Callable[[], Any]) -> tuple[Any, str | None]:
-        """Returns what ``call`` does, and LMDB's text if that failed."""
+        """Returns the result of ``call``, and LMDB's message if it failed."""
         try:
             return call(), None
         except _library().Error as error:
             return None, to_lua(str(error))
 
     def _keep(self, number: int, make: Callable[[], Any]) -> str | None:
-        """Keeps what ``make`` returns as ``number``; returns what went wrong."""
+        """Stores the result of ``make`` under ``number``; returns an error message or None."""
         made, problem = self._try(make)
         if problem is None:
             self._held[number] = made
@@ -78,20 +78,21 @@ class Databases:
         return self._keep(number, lambda: self._of(environment).begin(write=write, parent=outer))
 
     def end(self, transaction: int, keep: bool) -> str | None:
-        """Ends a transaction: what it changed is kept or not. Returns what went wrong."""
+        """Ends a transaction: ``keep``: commits, else aborts. Returns an error message or None."""
         held = self._held.pop(transaction, None)
         if held is None:
             return None
         return self._try(held.commit if keep else held.abort)[1]
 
     def stat(self, environment: int) -> tuple[int, ...]:
-        """Returns the size of a page, depth, pages of branches, of leaves, of long values, entries."""
+        """Returns the page size, the depth, the numbers of branch, leaf and overflow pages, and of
+        entries."""
         found = self._of(environment).stat()
         names = "psize", "depth", "branch_pages", "leaf_pages", "overflow_pages", "entries"
         return tuple(found[name] for name in names)
 
     def stale(self, environment: int) -> int:
-        """Returns how many readers that have ended were forgotten."""
+        """Clears the slots of dead readers; returns how many there were."""
         found: int = self._of(environment).reader_check()
         return found
 
@@ -102,7 +103,7 @@ class Databases:
     def put(
         self, transaction: int, key: str, value: str, overwrite: bool, append: bool
     ) -> tuple[bool, str | None]:
-        """Returns whether a value was stored (False: there is one, and it stays), and what went wrong."""
+        """Returns whether the value was stored (False: the key exists and is kept), and an error message."""
         held = self._of(transaction)
         stored, problem = self._try(
             lambda: held.put(

@@ -9,11 +9,11 @@ from lua_compat import t7
 from lua_compat.kernels.packages.extras import extra
 from lua_compat.kernels.strings import from_lua, to_lua
 
-# before the forks that read
+# imported before the forks that read
 scipy_io = extra("scipy.io", "matio", "scipy")
 
 _DEEPEST = 100
-# scipy's and our own; others are what its code happened to meet
+# scipy's and our own; others are accidental
 _TELLING = (ValueError, NotImplementedError, scipy_io.matlab.MatReadError)
 _KINDS = {"bool": np.uint8, "uint16": np.int32, "uint32": np.int64, "uint64": np.int64}
 
@@ -31,7 +31,7 @@ def _struct(array: np.ndarray, place: tuple[int, ...], strings: bool, depth: int
 
 
 def _value(array: Any, strings: bool, depth: int) -> Any:
-    """Returns a variable as what a .t7 file can hold; None for one without elements."""
+    """Returns a variable as an object for a .t7 file; None for one without elements."""
     if depth > _DEEPEST:
         raise ValueError("structures nested too deeply")
     if hasattr(array, "tocsc"):
@@ -82,7 +82,7 @@ def _read(path: str, strings: bool, *names: str) -> str:
                 if not name.startswith("__")
             }
         except Exception as error:  # scipy raises many kinds for a damaged file
-            if isinstance(error, OSError) and error.strerror:  # the disk's, not the file's
+            if isinstance(error, OSError) and error.strerror:  # the disk's error, not the file's
                 raise
             said = str(error).partition("\n")[0][:200] if isinstance(error, _TELLING) else "it is damaged"
             raise ValueError(to_lua(said)) from None

@@ -1,4 +1,4 @@
-"""Picture files for the Lua package graphicsmagick, by Pillow, but for PNGs with 16 bits."""
+"""Picture files for the Lua package graphicsmagick, by Pillow except for 16-bit PNGs."""
 
 import io
 import struct
@@ -18,7 +18,7 @@ from lua_compat.kernels.strings import from_lua, to_lua
 __all__ = ["magick_encode", "magick_exif", "magick_profile_change", "magick_read"]
 
 _PNG = b"\x89PNG\r\n\x1a\n"
-# Other names of formats that Pillow has one for
+# Other names of Pillow's formats
 _NAMES = {
     "JPG": "JPEG",
     "TIF": "TIFF",
@@ -58,10 +58,11 @@ def _wide(planes: np.ndarray) -> np.ndarray:
 
 
 def magick_read(out: Out, source: str, is_path: bool, columns: float, rows: float) -> str:
-    """Reads a picture from a file or its bytes. ``columns`` x ``rows``: a JPEG may be made smaller (0: not).
+    """Reads a picture from a file or its bytes. ``columns`` x ``rows``: a JPEG may be reduced to these (0:
+    not).
 
-    Returns a line of words: the format, whether it has alpha, a palette, the planes of CMYK (1 or 0), its
-    bits, its gamma (0: none stated), the lengths of its profile of color, EXIF and IPTC data, which follow.
+    Returns a line of words: the format; whether it has alpha, a palette, CMYK planes (1 or 0); its bits; its
+    gamma (0: not stated); the lengths of its color profile, EXIF and IPTC data, which follow.
     """
     data = _bytes_at(source, is_path)
     image = pillow()
@@ -110,7 +111,7 @@ def _png(planes: np.ndarray, wide: bool, gamma: float, icc: bytes) -> bytes:
 
 
 def _eight(planes: np.ndarray) -> np.ndarray:
-    """Returns the higher bytes. Alpha, the last of 2 or 4 planes, the library keeps the other way round."""
+    """Returns the high bytes. The library keeps alpha, the last of 2 or 4 planes, inverted."""
     bytes_of = (planes // 257).astype(np.uint8)
     if planes.shape[-1] in (2, 4):
         bytes_of[..., -1] = -(-planes[..., -1] // 257)

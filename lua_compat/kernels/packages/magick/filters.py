@@ -1,4 +1,4 @@
-"""Blurring, sharpening, one picture over another, and affine transforms."""
+"""Blurring, sharpening, compositing, and affine transforms."""
 
 import math
 from collections.abc import Callable
@@ -21,7 +21,7 @@ __all__ = [
 ]
 SANDBOXED = __all__
 
-_FINER = 3  # points of a Gaussian for each pixel of a blur
+_FINER = 3  # samples of the Gaussian for each pixel of a blur
 _WIDEST = 1001
 
 
@@ -31,7 +31,7 @@ def _check(radius: float, sigma: float) -> None:
 
 
 def _line(width: int, sigma: float) -> np.ndarray:
-    """Returns a Gaussian of ``width`` pixels, each the sum of three points, that sums to 1."""
+    """Returns a Gaussian of ``width`` pixels, each the sum of three samples, that sums to 1."""
     most = _FINER * width // 2
     points = np.arange(-most, most + 1)
     values = np.exp(-(points**2) / (2 * (_FINER * sigma) ** 2))
@@ -40,7 +40,7 @@ def _line(width: int, sigma: float) -> np.ndarray:
 
 
 def _line_for(radius: float, sigma: float) -> np.ndarray:
-    """Returns a Gaussian of a radius, or, for radius 0, as wide as its ends count."""
+    """Returns a Gaussian of a radius, or, for radius 0, of the width at which its ends become negligible."""
     if radius > 0:
         return _line(2 * math.ceil(radius) + 1, sigma)
     width = 3
@@ -54,7 +54,7 @@ def _blurred(pixels: np.ndarray, radius: float, sigma: float) -> np.ndarray:
     line = _line_for(radius, sigma)
     for axis in (1, 0):
         length = pixels.shape[axis]
-        # what lies outside does not count
+        # pixels outside are ignored
         places = np.arange(length)
         offsets = places[None, :] - places[:, None] + len(line) // 2
         inside = (offsets >= 0) & (offsets < len(line))
@@ -65,7 +65,7 @@ def _blurred(pixels: np.ndarray, radius: float, sigma: float) -> np.ndarray:
 
 
 def magick_blur(out: Out, picture: Tensor, radius: float, sigma: float) -> None:
-    """Blurs a picture: rows, then columns; radius 0: as wide as sigma makes it."""
+    """Blurs a picture: rows, then columns; radius 0: chosen from sigma."""
     give(out, _blurred(array_of(picture), radius, sigma))
 
 
@@ -80,7 +80,7 @@ def magick_unsharp(
 
 
 def _square(radius: float, sigma: float) -> np.ndarray:
-    """Returns a square of a Gaussian whose middle is -2 times the sum of the rest and its own."""
+    """Returns a Gaussian in two dimensions, its middle replaced by -2 times the sum."""
 
     def gaussian(width: int) -> np.ndarray:
         places = np.arange(width) - width // 2
@@ -103,7 +103,7 @@ def _square(radius: float, sigma: float) -> np.ndarray:
 
 
 def magick_sharpen(out: Out, picture: Tensor, radius: float, sigma: float) -> None:
-    """Sharpens a picture; outside, it continues as its edge is."""
+    """Sharpens a picture, extended by its edge pixels."""
     _check(radius, sigma)
     square = _square(radius, sigma)
     pixels = array_of(picture)
@@ -119,7 +119,7 @@ def magick_sharpen(out: Out, picture: Tensor, radius: float, sigma: float) -> No
     give(out, sharp)
 
 
-# Porter and Duff's, "Compositing Digital Images": what the upper and the lower picture count.
+# Porter and Duff's, "Compositing Digital Images": the weights of the upper and the lower picture.
 _SHARES: dict[str, Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]] = {
     "Over": lambda upper, lower: (upper, lower * (1 - upper)),
     "In": lambda upper, lower: (upper * lower, 0 * upper),
@@ -130,7 +130,7 @@ _PLANES = {"CopyRed": 0, "CopyGreen": 1, "CopyBlue": 2, "CopyOpacity": 3}
 
 
 def magick_compose(out: Out, picture: Tensor, other: Tensor, operation: str, left: float, top: float) -> None:
-    """Puts ``other`` over a picture, from a column and a row, by one of GraphicsMagick's operations."""
+    """Composes ``other`` onto a picture at a column and a row, by one of GraphicsMagick's operations."""
     pixels, added = array_of(picture).copy(), array_of(other)
     left, top = int(left), int(top)
     first_row, first_column = max(0, -top), max(0, -left)
@@ -162,10 +162,10 @@ def magick_compose(out: Out, picture: Tensor, other: Tensor, operation: str, lef
 
 
 def magick_affine(out: Out, picture: Tensor, matrix: Tensor, background: Tensor) -> None:
-    """Transforms a picture: (x, y) comes to (sx x + ry y, rx x + sy y), by distance between four.
+    """Transforms a picture: (x, y) maps to (sx x + ry y, rx x + sy y), with bilinear interpolation.
 
-    ``matrix``: sx, rx, ry, sy; what is empty gets ``background`` (4 values). The result is as large as the
-    corners need, so that moving the whole would change nothing.
+    ``matrix``: sx, rx, ry, sy; uncovered pixels get ``background`` (4 values). The result is as large as the
+    corners need, so that a translation would change nothing.
     """
     sx, rx, ry, sy = array_of(matrix).tolist()
     forward = np.array([[sx, ry], [rx, sy]])
@@ -177,9 +177,9 @@ def magick_affine(out: Out, picture: Tensor, matrix: Tensor, background: Tensor)
 
 
 def magick_rotate(out: Out, picture: Tensor, angle: float, background: Tensor) -> None:
-    """Turns a picture clockwise about its center, by ``angle`` in radians, by distance between four.
+    """Turns a picture clockwise about its center, by ``angle`` in radians, with bilinear interpolation.
 
-    What is empty gets ``background`` (4 values). The result is as large as what is turned, rounded.
+    Uncovered pixels get ``background`` (4 values). The result has the rounded size of the turned picture.
     """
     forward = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
     corners = _corners(picture, forward)
@@ -188,13 +188,13 @@ def magick_rotate(out: Out, picture: Tensor, angle: float, background: Tensor) -
 
 
 def _corners(picture: Tensor, forward: Any) -> Any:
-    """Returns where the corners come to: x in the first row, y in the second."""
+    """Returns the mapped corners: x in the first row, y in the second."""
     height, width = picture.shape[:2]
     return forward @ np.array([[0, width, 0, width], [0, 0, height, height]], float)
 
 
 def _transform(out: Out, picture: Tensor, forward: Any, low: Any, size: Any, background: Tensor) -> None:
-    """Gives ``out`` what ``forward`` makes of the picture, from the point ``low`` on, in ``size``."""
+    """Writes the picture mapped by ``forward`` to ``out``, from the point ``low`` on, in ``size``."""
     pixels = array_of(picture)
     height, width = pixels.shape[:2]
     new_width, new_height = size.astype(int)

@@ -1,4 +1,5 @@
-"""Resizing by one of GraphicsMagick's filters: along the axis that leaves less to do, then along the other.
+"""Resizing by one of GraphicsMagick's filters: along the axis that needs less work in total, then along the
+other.
 
 The filters are those of Turkowski, "Filters for Common Resampling Tasks", Schumacher, "General Filtered
 Image Rescaling" (both in Graphics Gems), and Mitchell and Netravali.
@@ -27,7 +28,7 @@ def _blackman(x: np.ndarray) -> np.ndarray:
 
 
 def _bessel(x: np.ndarray) -> np.ndarray:
-    """Returns J1(pi x) / 2x, windowed by Blackman's."""
+    """Returns J1(pi x) / 2x, with a Blackman window."""
     first = torch.special.bessel_j1(torch.from_numpy(np.pi * x)).numpy()
     safe = np.where(x == 0, 1.0, x)
     return _blackman(x / 3.2383) * np.where(x == 0, np.pi / 4, first / (2 * safe))
@@ -71,7 +72,7 @@ _FILTERS: dict[str, tuple[float, Weights]] = {
 
 
 def _matrix(name: str, before: int, after: int, blur: float) -> np.ndarray:
-    """Returns the weights of each pixel before (columns) in each one after (rows)."""
+    """Returns the weight of each old pixel (columns) in each new one (rows)."""
     support, weights_of = _FILTERS[name]
     factor = after / before
     scale = blur * max(1 / factor, 1.0)
@@ -90,7 +91,7 @@ def _matrix(name: str, before: int, after: int, blur: float) -> np.ndarray:
 
 
 def _along(matrix: np.ndarray, picture: np.ndarray, axis: int, transparent: bool) -> np.ndarray:
-    """Weighs pixels along an axis; colors count as much as they cover."""
+    """Applies the weights along an axis; colors are weighted by their opacity."""
     if not transparent:
         return rounded(weighed(matrix, picture, axis))
     cover = picture[..., 3:] / MOST
@@ -103,8 +104,8 @@ def _along(matrix: np.ndarray, picture: np.ndarray, axis: int, transparent: bool
 def magick_resize(
     out: Out, picture: Tensor, columns: float, rows: float, name: str, blur: float, transparent: bool
 ) -> None:
-    """Resizes a picture. ``name``: a filter; Undefined is Mitchell's where it grows or is transparent, and
-    Lanczos' where it shrinks."""
+    """Resizes a picture. ``name``: a filter; Undefined is Mitchell if the picture is enlarged or transparent,
+    and Lanczos if it is reduced."""
     pixels = array_of(picture)
     before_rows, before_columns = pixels.shape[:2]
     columns, rows = int(columns), int(rows)

@@ -1,4 +1,4 @@
-"""Color spaces, as GraphicsMagick keeps them in the planes of red, green and blue."""
+"""Color spaces, as GraphicsMagick stores them in the red, green and blue planes."""
 
 import numpy as np
 from torch import Tensor
@@ -14,7 +14,7 @@ _LUMA_601 = (0.299, 0.587, 0.114)
 _LUMA_709 = (0.2126, 0.7152, 0.0722)
 _YCBCR_601 = (_LUMA_601, (-0.168736, -0.331264, 0.5), (0.5, -0.418688, -0.081312))
 _YUV = (_LUMA_601, (-0.14740, -0.28950, 0.43690), (0.61500, -0.51500, -0.10000))
-# Three rows of weights of red, green and blue; whether the last two have a middle to be added.
+# Three rows of weights of red, green and blue; whether an offset is added to the last two.
 _MATRICES: dict[str, tuple[tuple[tuple[float, float, float], ...], bool]] = {
     "OHTA": (((0.33333, 0.33334, 0.33333), (0.5, 0.0, -0.5), (-0.25, 0.5, -0.25)), True),
     "XYZ": (
@@ -26,7 +26,7 @@ _MATRICES: dict[str, tuple[tuple[tuple[float, float, float], ...], bool]] = {
     "Rec601YCbCr": (_YCBCR_601, True),
     "Rec709YCbCr": ((_LUMA_709, (-0.114572, -0.385428, 0.5), (0.5, -0.454153, -0.045847)), True),
     "YUV": (_YUV, True),
-    "LAB": (_YUV, True),  # as the library does it, for want of Lab
+    "LAB": (_YUV, True),  # as in the library, which has no Lab
     "GRAY": ((_LUMA_601,) * 3, False),
     "Rec601Luma": ((_LUMA_601,) * 3, False),
     "Rec709Luma": ((_LUMA_709,) * 3, False),
@@ -36,7 +36,7 @@ _MIDDLE = 32768.0
 
 
 def _hue(colors: np.ndarray) -> np.ndarray:
-    """Returns the hue from 0 to 1: six parts from red by yellow, green, cyan, blue and magenta."""
+    """Returns the hue from 0 to 1: six parts from red through yellow, green, cyan, blue and magenta."""
     red, green, blue = np.moveaxis(colors, -1, 0)
     most, least = colors.max(-1), colors.min(-1)
     span = np.where(most == least, 1.0, most - least)
@@ -49,7 +49,7 @@ def _hue(colors: np.ndarray) -> np.ndarray:
 
 
 def _of_hue(hue: np.ndarray, most: np.ndarray, least: np.ndarray) -> np.ndarray:
-    """Returns the colors of a hue between their least and their most."""
+    """Returns the colors of a hue, from their minimum to their maximum."""
 
     def wave(shift: float) -> np.ndarray:
         return np.clip(np.abs((hue * 6 + shift) % 6 - 3) - 1, 0, 1)
@@ -103,8 +103,8 @@ def _to_rgb(planes: np.ndarray, space: str) -> np.ndarray:
 
 
 def _to_cmyk(pixels: np.ndarray) -> np.ndarray:
-    """Returns cyan, magenta, yellow and, in the place of alpha, what they have in common as black: the
-    library does not take it from them."""
+    """Returns cyan, magenta, yellow and, in the alpha plane, their common part as black, which the library
+    does not subtract from them."""
     inks = MOST - pixels[..., :3]
     return np.concatenate([inks, inks.min(-1, keepdims=True)], -1)
 
@@ -115,7 +115,7 @@ def _from_cmyk(pixels: np.ndarray) -> np.ndarray:
 
 
 def magick_space(out: Out, picture: Tensor, before: str, after: str) -> None:
-    """Changes the color space of a picture, by way of RGB."""
+    """Converts a picture between color spaces, by way of RGB."""
     pixels = array_of(picture).copy()
     for name in (before, after):
         if name not in ("RGB", "sRGB", "Transparent", "CMYK", *_CHANGES, *_MATRICES):

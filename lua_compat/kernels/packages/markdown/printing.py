@@ -13,6 +13,6 @@ def markdown_as_html(text: str) -> str:
 
 
 def markdown_as_text(text: str, width: int, style: str) -> str:
-    """Returns text ``width`` wide. ``style``: lines of a kind of text, a tab and the code that begins it."""
+    """Returns text ``width`` wide. ``style``: lines of a kind of text, a tab and its escape sequence."""
     codes = dict(line.split("\t", 1) for line in style.split("\n"))
     return "\n".join(Text(codes).blocks(read(text), 0, width))

@@ -1,7 +1,7 @@
 """Markdown as a tree, read by markdown-it-py.
 
-The language is CommonMark with what Sundown has besides: tables, struck text, no emphasis within words,
-``a^b`` and ``a^(b c)`` raised, addresses made links, and HTML set apart only where a block's tag begins it.
+The language is CommonMark with Sundown's additions: tables, strikethrough, no emphasis within words,
+superscript (``a^b`` and ``a^(b c)``), automatic links, and HTML blocks only where a block's tag begins them.
 """
 
 import re
@@ -28,7 +28,7 @@ _PARENTHESES = {")": "(", "]": "[", "}": "{", '"': '"', "'": "'"}
 
 @dataclass
 class Node:
-    """A token with what is between it and the one that ends it."""
+    """A token with the nodes up to its closing token."""
 
     token: Token | None
     children: list["Node"] = field(default_factory=list)
@@ -58,7 +58,7 @@ def _superscript(state: StateInline, silent: bool) -> bool:
 
 
 def _outside_words(rule: Callable[[StateInline, bool], bool]) -> Callable[[StateInline, bool], bool]:
-    """Returns the rule that finds * and _ with words left whole."""
+    """Restricts the rule for * and _ to markers outside words."""
 
     def tokenize(state: StateInline, silent: bool) -> bool:
         start, known = state.pos, len(state.delimiters)
@@ -102,12 +102,12 @@ def _tree(tokens: list[Token]) -> list[Node]:
 
 
 def _as_written(text: str) -> str:
-    """Returns a text with the line ends and tabs that Sundown sees."""
+    """Returns a text with normalized line ends and expanded tabs, as Sundown does."""
     return text.replace("\r\n", "\n").replace("\r", "\n").expandtabs(4)
 
 
 def _link_in(text: str) -> str:
-    """Returns an address without what follows it in a sentence."""
+    """Returns an address without the punctuation that follows it in a sentence."""
     while True:
         if text[-1:] in "?!.," and text:
             text = text[:-1]
@@ -122,7 +122,7 @@ def _link_in(text: str) -> str:
 
 
 def pieces_of(text: str) -> Iterator[tuple[str, str]]:
-    """Yields the parts of a text, each with the address that it is a link to, or nothing."""
+    """Yields the parts of a text, each with its link's address or an empty string."""
     place = 0
     for match in _ADDRESS.finditer(text):
         address = _link_in(match[0])
@@ -149,5 +149,5 @@ def alignment(cell: Node) -> str:
 
 
 def read(text: str) -> list[Node]:
-    """Returns the blocks of a page in Markdown."""
+    """Returns the blocks of a Markdown page."""
     return _tree(_parser().parse(_as_written(text)))

@@ -7,16 +7,16 @@ from lua_compat.kernels.packages.markdown.within_lines import Printer
 
 _CODE = re.compile(r"\x1b\[[\d;]*m")
 _BLANKS = re.compile(r"[ \t\n\v\f\r]+")
-_LINE_BREAK = "\x1d"  # of text that stands in a list, until it is printed
+_LINE_BREAK = "\x1d"  # a line break inside a list item, until it is printed
 
 
 def _size(text: str) -> int:
-    """Returns how wide a text is, its words one space apart, without the codes of colors."""
+    """Returns a text's width, with words one space apart and without color codes."""
     return len(" ".join(word for word in _BLANKS.split(_CODE.sub("", text)) if word))
 
 
 class Text(Printer):
-    """Text for a terminal: ``style`` has the code that begins each kind of text; ``none`` ends it."""
+    """Text for a terminal: ``style`` has the escape sequence of each kind of text; ``none`` ends it."""
 
     def __init__(self, style: dict[str, str]) -> None:
         self.style = style
@@ -48,7 +48,7 @@ class Text(Printer):
         return "\n".join(lines)
 
     def blocks(self, nodes: list[Node], indent: int, width: int, mark: str = "") -> list[str]:
-        """Returns lines. ``mark`` stands before the first text: a list's bullet or number."""
+        """Returns lines. ``mark`` precedes the first text: a list's bullet or number."""
         out: list[str] = []
         for node in nodes:
             assert node.token is not None
@@ -80,7 +80,7 @@ class Text(Printer):
         return out
 
     def lines_of(self, text: str, indent: int, width: int) -> list[str]:
-        """Returns the lines of text that stands in a list."""
+        """Returns the lines of a list item's text."""
         first, *others = text.split(_LINE_BREAK)
         out = [self.justified(first, indent, width)]
         for other in others:

@@ -1,10 +1,10 @@
-"""The walk through what is within a line of Markdown, as HTML and as text have it in common."""
+"""Traversal of inline Markdown, common to HTML and text."""
 
 from lua_compat.kernels.packages.markdown.reading import Node, pieces_of
 
 
 class Printer:
-    """Prints nodes by a method for each kind of them."""
+    """Prints nodes, by one method for each kind."""
 
     in_link = False
 
@@ -12,7 +12,7 @@ class Printer:
         return "".join(self.one(node) for node in nodes)
 
     def said_by(self, link: Node) -> str:
-        """Returns the text of a link, in which no address is one."""
+        """Returns the text of a link; addresses in it are not made links."""
         self.in_link = True
         try:
             return self.inline(link.children)

@@ -35,7 +35,7 @@ class _Job(ctypes.Structure):
 
 
 class Averaging(NamedTuple):
-    """A pooling's geometry, and what its sums are divided by: ``divisor``, unless it is None."""
+    """A pooling's geometry; ``divisor`` replaces the number of elements unless it is None."""
 
     kernel: tuple[int, int]
     stride: tuple[int, int]
@@ -55,7 +55,8 @@ class CompiledAverages:
         self._how = how
 
     def forward(self, x: Tensor, out: Tensor, relu: bool) -> None:
-        """Fills ``out`` (N, H', W', C) with means of windows of images (N, H, W, C), channels neighbours."""
+        """Fills ``out`` (N, H', W', C) with means of windows of images (N, H, W, C) with contiguous
+        channels."""
         how = self._how
         job = _Job(
             image=x.data_ptr(),

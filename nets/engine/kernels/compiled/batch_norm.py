@@ -1,5 +1,5 @@
-"""Batch normalisation by compiled code (batch_norm.c): the statistics in one pass over memory, every
-result in another."""
+"""Batch normalisation by compiled code (batch_norm.c): one pass over memory for the statistics, one for the
+result."""
 
 import contextlib
 import ctypes
@@ -20,10 +20,10 @@ from convnet_benchmarks.nets.engine.kernels.compiled.compiling import NotCompile
 from convnet_benchmarks.nets.engine.kernels.compiled.recording import count_write
 
 _SOURCE = Path(__file__).with_suffix(".c")
-_BLOCK = 16  # rows that are summed in the element type; few enough that nothing is lost
-_LEAST_BLOCKS = 8  # of a unit: its sums are memory too
-_UNITS = 8  # of work for each thread
-_CONSTANTS = f"#define BLOCK {_BLOCK}\n"  # that batch_norm.c asks for
+_BLOCK = 16  # rows that are summed in the element type; few enough to keep precision
+_LEAST_BLOCKS = 8  # per unit: its sums need memory, too
+_UNITS = 8  # of work per thread
+_CONSTANTS = f"#define BLOCK {_BLOCK}\n"  # needed by batch_norm.c
 
 _Long, _Pointer = ctypes.c_long, ctypes.c_void_p
 
@@ -75,10 +75,10 @@ class _Job(ctypes.Structure):
 
 
 class CompiledBatchNorm:
-    """See ``BatchNormKernel`` (``nets/engine/kernels/batch_norm.py``). ``mean`` and ``variance`` (C,) are, in
-    float64, the statistics that were last used.
+    """See ``BatchNormKernel`` (``nets/engine/kernels/batch_norm.py``). ``mean`` and ``variance`` (C,) are the
+    statistics used last, in float64.
 
-    Raises :class:`NotCompiled` when made where there is no compiler.
+    The constructor raises :class:`NotCompiled` without a compiler.
     """
 
     masks_gradient = True
@@ -89,7 +89,8 @@ class CompiledBatchNorm:
         self._relu = relu
         self._statistics = torch.zeros(3, channels, dtype=torch.float64)
         self.mean, self.variance, inverse_deviation = self._statistics.unbind()
-        # mean, scale and bias of the result; gain, slope and offset of the gradient; and what is asked for.
+        # mean, scale and bias of the result; gain, slope and offset of the gradient; and the requested
+        # outputs.
         real = library.ARITHMETIC[dtype]
         rows = torch.zeros(9, channels + CACHE_LINE // real.itemsize, dtype=real)
         coefficients = [row[:channels] for row in rows]
@@ -97,7 +98,7 @@ class CompiledBatchNorm:
         self._sums = torch.empty(0, dtype=torch.float64)  # for sums
         names = ("mean", "scale", "bias", "gain", "slope", "offset", "unbiased", "of_weight", "of_bias")
         places = {name: row.data_ptr() for name, row in zip(names, coefficients, strict=True)}
-        # What changes from call to call is filled in by each: to make a job takes as long as a small layer.
+        # Made once, because it takes as long as a small layer. Each call fills in what changes.
         self._job = _Job(
             channels=channels,
             exact_mean=self.mean.data_ptr(),
@@ -181,7 +182,7 @@ class CompiledBatchNorm:
     def _prepared(
         self, x: Tensor, weight: Tensor | None, bias: Tensor | None, out: Tensor, addend: Tensor | None
     ) -> _Job:
-        """Returns the job of a forward pass, but for its statistics."""
+        """Returns the job of a forward pass, without its statistics."""
         job, weight, bias = self._over(x), _contiguous(weight), _contiguous(bias)
         job.relu, job.weight, job.shift = self._relu, _address(weight), _address(bias)
         job.addend, job.addend_row = _place(addend)
@@ -208,7 +209,8 @@ class CompiledBatchNorm:
 
 
 def batch_norm(channels: int, dimensions: int, relu: bool, eps: float, dtype: torch.dtype) -> BatchNormKernel:
-    """Makes the kernel for tensors of so many dimensions: compiled code, or else PyTorch's operators."""
+    """Makes the kernel for tensors of ``dimensions`` dimensions: compiled code, or else PyTorch's
+    operators."""
     if dimensions in (2, 4):
         with contextlib.suppress(NotCompiled):
             return CompiledBatchNorm(channels, relu, eps, dtype)
@@ -216,7 +218,7 @@ def batch_norm(channels: int, dimensions: int, relu: bool, eps: float, dtype: to
 
 
 def _rows(tensor: Tensor) -> Tensor:
-    """Shows (N, C, H, W), channels last, or (N, C), as rows with neighbouring channels; a view."""
+    """Shows (N, C, H, W), channels last, or (N, C), as a view of rows with contiguous channels."""
     rows = tensor.permute(0, 2, 3, 1).view(-1, tensor.shape[1]) if tensor.dim() == 4 else tensor
     library.check_channels(rows)
     return rows

@@ -1,4 +1,4 @@
-"""How much the caches of this machine's cores hold."""
+"""The sizes of this machine's caches."""
 
 import re
 from functools import cache
@@ -11,24 +11,24 @@ CACHE_LINE = 64  # bytes
 
 _TOLD = Path(
     "/sys/devices/system/cpu/cpu0/cache"
-)  # by Linux: index0 is the first cache of data, index2 the second
+)  # in Linux index0 is the first-level data cache, index2 the second-level cache
 
-_UNKNOWN = {0: 32 << 10, 2: 1 << 20}  # as most have them
+_UNKNOWN = {0: 32 << 10, 2: 1 << 20}  # typical sizes
 
 
 def first_cache() -> int:
-    """Returns the bytes of the cache that is nearest to a core's arithmetic."""
+    """Returns the size in bytes of a core's first-level data cache."""
     return _size(0)
 
 
 def second_cache() -> int:
-    """Returns the bytes of the cache behind that, which is a core's own, too."""
+    """Returns the size in bytes of a core's second-level cache."""
     return _size(2)
 
 
 def passes_caches(result: Tensor) -> bool:
-    """Returns whether compiled code stores ``result`` past the caches: it is larger than the second ones of
-    all threads together, and its channels begin at whole lines."""
+    """Returns whether compiled code stores ``result`` past the caches (non-temporal stores): if it is larger
+    than the second-level caches of all threads together, and its pixels are aligned to cache lines."""
     steps = [step for step, size in zip(result.stride()[:-1], result.shape, strict=False) if size > 1]
     places = result.data_ptr(), *(step * result.itemsize for step in steps)
     whole = not any(place % CACHE_LINE for place in places)

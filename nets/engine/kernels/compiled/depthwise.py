@@ -1,7 +1,7 @@
 """Depthwise convolution by compiled code (depthwise.c).
 
-The input gradient is one convolution for every phase a of the stride s. Along one axis, with padding p and
-dilation d, the input positions y = a + s t take part in the outputs o with s o = y + p - d i, so that
+The input gradient is one convolution for each phase a of the stride s. Along one axis, with padding p and
+dilation d, the input position y = a + s t contributes to the outputs o with s o = y + p - d i, so that
 
     g'[a + s t] = sum over i of g[(a + p - d i) / s + t] w[i], for the taps i with d i = a + p modulo s
 
@@ -56,17 +56,17 @@ class _Job(ctypes.Structure):
     ]
 
 
-_HIGH = 2  # rows of outputs that depthwise.c sums together
-_CONSTANTS = f"#define HIGH {_HIGH}\n"  # that it asks for
-_FEW_ROWS = 8  # of a thread: in pieces they would not be equally many for all
-_LEAST_UNITS = 4  # for each thread, whose sums are memory too
+_HIGH = 2  # rows of outputs that depthwise.c computes together
+_CONSTANTS = f"#define HIGH {_HIGH}\n"  # needed by it
+_FEW_ROWS = 8  # per thread: pieces of several rows would not be balanced
+_LEAST_UNITS = 4  # per thread, whose sums need memory, too
 
 
 class CompiledDepthwise:
     """Runs the phases as ``DepthwiseKernel`` in ``nets/engine/kernels/depthwise.py`` says.
 
-    ``size`` and ``out_size`` are rows and columns of the images. Raises :class:`NotCompiled` when made where
-    there is no compiler, ValueError for sizes that do not belong together.
+    ``size`` and ``out_size`` are rows and columns of the images. The constructor raises :class:`NotCompiled`
+    without a compiler, ValueError for inconsistent sizes.
     """
 
     def __init__(self, geometry: DepthwiseGeometry, size: Pair, out_size: Pair, dtype: torch.dtype) -> None:
@@ -94,7 +94,7 @@ class CompiledDepthwise:
                 self._convolve(geometry, grad_out, taps, None, part, False)
 
     def _by_phase(self, weight: Tensor, out: list[Tensor] | None) -> list[Tensor]:
-        """Returns the taps (height, width, C) that each phase of the input gradient takes, the last first."""
+        """Returns the taps (height, width, C) of each phase of the input gradient, in reverse order."""
         by_tap = _by_tap(weight, None).view(*self._geometry.kernel, -1)
         found = [
             by_tap[rows.taps][:, columns.taps].flip(0, 1).contiguous()
@@ -166,11 +166,11 @@ class CompiledDepthwise:
 
 @dataclass(frozen=True)
 class _Phase:
-    """Says, of one axis, which input positions a convolution with which taps gives the gradients of."""
+    """Along one axis, the input positions of a phase, and the taps of its convolution."""
 
     positions: slice
     taps: slice
-    padding: int  # of the outputs' gradients; negative where the first of them are left out
+    padding: int  # of the outputs' gradients; negative if the first ones are skipped
     dilation: int
 
 
@@ -184,15 +184,15 @@ def depthwise(geometry: DepthwiseGeometry, size: Pair, out_size: Pair, dtype: to
 
 
 def _rows_at_once(rows: int) -> int:
-    """Returns how many rows of outputs a thread takes: several, which share inputs, and where there are few
-    rows, all threads as many."""
+    """Returns how many rows of outputs a thread computes at a time: several, which share inputs; if there are
+    few rows, as many for all threads."""
     share = -(-rows // torch.get_num_threads())
     several = _HIGH * -(-library.units_at_once(rows) // _HIGH)
     return share if share < _FEW_ROWS else several
 
 
 def _by_tap(weight: Tensor, out: Tensor | None) -> Tensor:
-    """Turns (C, 1, kernel) into (taps, C), as compiled code computes."""
+    """Turns (C, 1, kernel) into (taps, C), the layout of compiled code."""
     found = weight.flatten(1).t().to(library.ARITHMETIC[weight.dtype])
     return found.contiguous() if out is None else out.copy_(found)
 

@@ -1,4 +1,4 @@
-"""Products of few rows with a large weight, read once, as it lies in memory (few_rows.c)."""
+"""Products of few rows with a large weight, which is read once and not packed (few_rows.c)."""
 
 import ctypes
 from pathlib import Path
@@ -14,11 +14,11 @@ ROWS = range(1, 33)  # so many are not worth packing a weight for
 
 _SOURCE = Path(__file__).with_suffix(".c")
 _ROWS = 8  # of few_rows.c's, whose sums stay in registers
-_MOST_BYTES = 32 << 10  # bytes that few_rows.c has for a part of them
-_OUTPUTS = 64  # of a unit, at most: with them a block of the weight stays in the second cache
+_MOST_BYTES = 32 << 10  # bytes of few_rows.c's buffer for a part of them
+_OUTPUTS = 64  # per unit, at most: so that a block of the weight stays in the second-level cache
 _INPUTS = 1024
-_LANES = 16  # a multiple of what a vector holds
-_UNITS = 2  # for each thread, at least
+_LANES = 16  # a multiple of a vector's elements
+_UNITS = 2  # per thread, at least
 
 _Long, _Pointer = ctypes.c_long, ctypes.c_void_p
 
@@ -51,8 +51,9 @@ def multiply_transposed(
     bias: Tensor | None = None,
     relu: bool = False,
 ) -> None:
-    """Fills ``out`` (m, outputs) with, or adds to it, ``rows`` (m, inputs) times the transpose of ``weight``
-    (outputs, inputs), then adds ``bias`` (outputs,), and with ``relu`` negative results become 0.
+    """Fills ``out`` (m, outputs) with ``rows`` (m, inputs) times the transpose of ``weight`` (outputs,
+    inputs), or adds the product to it. Then adds ``bias`` (outputs,), and with ``relu`` sets negative results
+    to 0.
 
     Raises :class:`NotCompiled`.
     """

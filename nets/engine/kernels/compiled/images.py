@@ -14,7 +14,7 @@ from convnet_benchmarks.nets.engine.values import Value, to_images
 
 _SOURCE = Path(__file__).with_suffix(".c")
 
-_CHANNELS = 16  # whose sums a thread makes together, at least, and at most
+_CHANNELS = 16  # summed together by a thread, at least
 _MOST_CHANNELS = 64
 
 _Long, _Pointer = ctypes.c_long, ctypes.c_void_p
@@ -35,7 +35,7 @@ class _Job(ctypes.Structure):
 
 
 def copy_images(source: Tensor, target: Tensor) -> None:
-    """Copies images (N, H, W, C) of any strides to neighbouring channels.
+    """Copies images (N, H, W, C) of any strides to contiguous channels.
 
     Raises :class:`NotCompiled`.
     """
@@ -49,13 +49,13 @@ def add_images(source: Tensor, target: Tensor) -> None:
 
 
 def mask_images(source: Tensor, target: Tensor) -> None:
-    """Sets what of ``target`` has no positive number in ``source`` to 0: as :func:`add_images`."""
+    """Sets ``target`` to 0 where ``source`` is not positive. Otherwise like :func:`add_images`."""
     library.check_channels(source)
     library.run_on_all_threads(compiled(source.dtype).mask_images, _job(source, target))
 
 
 def add_channel_sums(rows: Tensor, total: Tensor) -> None:
-    """Adds the sums over all ``rows`` (R, C), whose channels are neighbours, to ``total`` (C,), contiguous.
+    """Adds the sums over all ``rows`` (R, C), whose channels are contiguous, to ``total`` (C,), contiguous.
 
     Raises :class:`NotCompiled`.
     """
@@ -87,7 +87,8 @@ def _job(source: Tensor, target: Tensor) -> _Job:
 
 
 def copying(value: Value) -> Callable[[Tensor, Tensor], object]:
-    """Returns what copies to ``value``'s data, the first argument, from a tensor of its shape and dtype."""
+    """Returns a function that copies to ``value``'s data, its first argument, from a tensor of that shape and
+    dtype."""
     try:
         made = compiled(value.dtype)
     except NotCompiled:
@@ -96,7 +97,8 @@ def copying(value: Value) -> Callable[[Tensor, Tensor], object]:
 
 
 class _Copying:
-    """Copies images, in the module's shape, of one layout to one place: its job is made once for them."""
+    """Copies images, in the module's shape, of one layout to a fixed address, with a job that is made
+    once."""
 
     def __init__(self, function: Any) -> None:
         self._function = function

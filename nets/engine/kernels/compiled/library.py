@@ -12,7 +12,7 @@ from convnet_benchmarks.nets.engine.kernels.compiled.compiling import NotCompile
 from convnet_benchmarks.nets.engine.kernels.compiled.recording import note
 from convnet_benchmarks.nets.torch_library import torch_library
 
-# What compiled code computes with, for tensors of these elements.
+# The type in which compiled code computes, by the type of the elements.
 ARITHMETIC = {torch.float32: torch.float32, torch.float64: torch.float64, torch.bfloat16: torch.float32}
 
 _REALS = {torch.float32: "float", torch.float64: "double"}
@@ -22,7 +22,7 @@ _UNITS = 16  # of work for each thread
 
 def vector_library(file: Path, dtype: torch.dtype, constants: str = "") -> ctypes.CDLL:
     """Returns the library of a C file that is written with vectors.h, for elements of ``dtype``; its
-    functions run on all threads. ``constants``: definitions that it asks for. Raises :class:`NotCompiled`."""
+    functions run on all threads. ``constants``: definitions that it needs. Raises :class:`NotCompiled`."""
     if dtype not in ARITHMETIC:
         raise NotCompiled(f"no compiled code in {dtype}")
     _parallel()
@@ -36,25 +36,25 @@ def source_of(file: Path, dtype: torch.dtype, constants: str = "") -> str:
 
 @cache  # every product asks for its library
 def _with_numbered_threads(made: ctypes.CDLL) -> ctypes.CDLL:
-    """Tells a library that is written with vectors.h, before all else, how threads are numbered."""
+    """Initializes a library written with vectors.h: passes it the function that numbers threads."""
     made.number_threads_by(ctypes.cast(torch_library().omp_get_thread_num, ctypes.c_void_p))
     return made
 
 
 def units_at_once(count: int) -> int:
-    """Returns how many of ``count`` units a thread takes: few enough that a slow one leaves work to others;
-    as far as possible neighbours in memory."""
+    """Returns how many of ``count`` units a thread takes at once: few enough that a slow thread leaves work
+    to others; otherwise as many as possible, since they are contiguous in memory."""
     return max(1, count // (_UNITS * torch.get_num_threads()))
 
 
 def check_channels(tensor: Tensor) -> None:
-    """Raises ValueError if the numbers of the last dimension are not neighbours in memory."""
+    """Raises ValueError if the last dimension is not contiguous in memory."""
     if tensor.shape[-1] > 1 and tensor.stride(-1) != 1:
         raise ValueError("channels must be contiguous in memory")
 
 
 class Layout(ctypes.Structure):
-    """Says where the elements of images lie: vectors.h's ``layout``."""
+    """Describes the memory layout of images: vectors.h's ``layout``."""
 
     _fields_ = [("height", ctypes.c_long), ("width", ctypes.c_long), ("strides", ctypes.c_long * 3)]
 
@@ -68,7 +68,7 @@ def layout(images: Tensor) -> Layout:
 def run_on_all_threads(function: Any, job: ctypes.Structure) -> None:
     """Calls ``function(&job)`` on every thread that PyTorch's operators would use here, at the same time.
 
-    The threads are PyTorch's own: others would compete with them for the cores.
+    The threads are PyTorch's own: any others would compete with them for the cores.
     """
     note(function, job)
     threads = torch.get_num_threads()
@@ -80,7 +80,8 @@ def run_on_all_threads(function: Any, job: ctypes.Structure) -> None:
 
 @cache
 def _parallel() -> Any:
-    """Returns GNU OpenMP's entry to a parallel region, which LLVM's has too. Raises :class:`NotCompiled`."""
+    """Returns GNU OpenMP's function that runs a parallel region, which LLVM's has, too. Raises
+    :class:`NotCompiled`."""
     try:
         found = torch_library().GOMP_parallel
     except (StopIteration, OSError, AttributeError) as error:

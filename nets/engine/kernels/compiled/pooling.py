@@ -1,4 +1,4 @@
-"""Max-pooling by compiled code (pooling.c): vectors of channels, a byte for each position."""
+"""Max-pooling by compiled code (pooling.c): by vectors of channels, with one byte for each position."""
 
 import ctypes
 from pathlib import Path
@@ -18,8 +18,8 @@ from convnet_benchmarks.nets.engine.kernels.max_pooling import (
 from convnet_benchmarks.nets.engine.shapes import Pair, check_windows
 
 _SOURCE = Path(__file__).with_suffix(".c")
-_PLACES = 255  # that a byte can number; 255 itself says that there is none
-_CONSTANTS = f"#define NONE {_PLACES}\n"  # that pooling.c asks for
+_PLACES = 255  # that a byte can number; 255 itself means "none"
+_CONSTANTS = f"#define NONE {_PLACES}\n"  # needed by pooling.c
 
 _Long, _Pointer = ctypes.c_long, ctypes.c_void_p
 
@@ -45,11 +45,11 @@ class _Job(ctypes.Structure):
 
 
 class CompiledMaxPooling:
-    """Runs max-pooling as ``nets/engine/kernels/max_pooling.py`` says. ``places`` is contiguous.
+    """Runs max-pooling as ``nets/engine/kernels/max_pooling.py`` describes. ``places`` is contiguous.
 
-    ``size`` and ``pooled_size`` are rows and columns of the images. Raises :class:`NotCompiled` when made
-    where there is no compiler, and for windows of more than 255 places; ValueError for sizes that do not
-    belong together.
+    ``size`` and ``pooled_size`` are rows and columns of the images. The constructor raises
+    :class:`NotCompiled` without a compiler, and for windows of more than 255 elements; ValueError for
+    inconsistent sizes.
     """
 
     places_dtype = torch.uint8

@@ -1,7 +1,7 @@
 """Batches of matrix products by compiled code (products.c).
 
-For hundreds of rows and columns, as transformed tiles have them, BLAS libraries reach half to three quarters
-of a core's peak; this code, which does only what is needed here, 90 %.
+For the hundreds of rows and columns of transformed tiles, BLAS libraries reach half to three quarters of a
+core's peak; this specialized code reaches 90 %.
 """
 
 import ctypes
@@ -15,8 +15,8 @@ from convnet_benchmarks.nets.engine.kernels.compiled.caches import first_cache, 
 from convnet_benchmarks.nets.engine.kernels.compiled.compiling import NotCompiled
 from convnet_benchmarks.nets.engine.memory import Memory
 
-_ROWS = 1020  # of a unit, at most: enough to be worth packing what they are multiplied with
-_OF_SECOND_CACHE = 1 / 3  # for what is multiplied with several panels, one after the other
+_ROWS = 1020  # per unit, at most: enough to be worth packing the other factor
+_OF_SECOND_CACHE = 1 / 3  # for rows that are multiplied with several panels in turn
 _ROWS_OF_THREAD = 64  # are worth reading all packed panels for
 _COLUMNS_PACKED = 512  # at a time, at most
 _UNITS = 4  # of work for each thread, at least
@@ -65,9 +65,10 @@ def bmm(
     relu: bool = False,
     packed: Tensor | None = None,
 ) -> None:
-    """Computes ``out`` (R, n, m) = ``a`` (R, n, k) times ``b`` (R, k, m), or plus that; ``bias`` (m,) is
-    added, and with ``relu`` negative results become 0. Any strides, but for out's columns and the bias: they
-    must be neighbours. ``packed``: what :func:`pack` made of ``b``. Raises :class:`NotCompiled`."""
+    """Computes ``out`` (R, n, m) = ``a`` (R, n, k) times ``b`` (R, k, m), or adds the product to it; then
+    adds ``bias`` (m,), and with ``relu`` sets negative results to 0. Any strides are accepted, but out's
+    columns and the bias must be contiguous. ``packed``: the result of :func:`pack` for ``b``. Raises
+    :class:`NotCompiled`."""
     products, rows, inner = a.shape
     columns = b.shape[2]
     check_columns(out, bias)
@@ -106,10 +107,10 @@ def bmm(
 
 
 class Windows:
-    """The windows that a convolution moves over images (N, H, W, C): rows (N * H' * W', window) that lie
-    scattered in memory.
+    """The windows of a convolution over images (N, H, W, C), as rows (N * H' * W', window) that are scattered
+    in memory.
 
-    ``images`` has its padding around it; channels are neighbours. The order within a window is (row, column,
+    ``images`` includes its padding; channels are contiguous. The order within a window is (row, column,
     channel).
     """
 
@@ -119,7 +120,7 @@ class Windows:
         extents = zip((height, width), kernel, stride, strict=True)
         self.positions = (count, *((size - taps) // step + 1 for size, taps, step in extents))
         self.apart = stride[1] * steps[2]  # neighbouring windows
-        # Pixels that are neighbours make one run with all their channels.
+        # Adjacent pixels, with all their channels, are one contiguous run.
         self.run, columns = (kernel[1] * channels, 1) if steps[2] == channels else (channels, kernel[1])
         self.inner = math.prod(kernel) * channels
         self.rows = _offsets(self.positions, (steps[0], stride[0] * steps[1], self.apart))
@@ -143,7 +144,8 @@ def mm_of_windows(
     relu: bool,
     packed: Tensor,
 ) -> None:
-    """Computes :func:`mm` where the rows of ``a`` are the ``windows`` of ``images``, and b is ``packed``."""
+    """Computes :func:`mm` where the rows of ``a`` are the ``windows`` of ``images``, and ``packed`` replaces
+    ``b``."""
     rows, columns = out.shape
     check_columns(out, bias)
     made = compiled(out.dtype)
@@ -173,15 +175,15 @@ def mm_of_windows(
 
 
 def check_columns(out: Tensor, bias: Tensor | None) -> None:
-    """Raises ValueError if the columns of ``out``, or the numbers of ``bias``, are not neighbours."""
+    """Raises ValueError if the rows of ``out``, or ``bias``, are not contiguous."""
     if (out.shape[-1] > 1 and out.stride(-1) != 1) or (bias is not None and not bias.is_contiguous()):
         raise ValueError("columns of the result, and its bias, must be contiguous in memory")
 
 
 def pack(b: Tensor, out: Tensor | None, memory: Memory) -> Tensor:
-    """Packs ``b`` (R, k, m), of any strides, as :func:`bmm` multiplies it.
+    """Packs ``b`` (R, k, m), of any strides, for :func:`bmm`.
 
-    ``out``: an earlier result for the same shape, to be filled again. Raises :class:`NotCompiled`.
+    ``out``: an earlier result for the same shape, to be overwritten. Raises :class:`NotCompiled`.
     """
     products, inner, columns = b.shape
     made = compiled(b.dtype)
@@ -225,17 +227,18 @@ def why_not(dtype: torch.dtype) -> str:
 
 
 def _inner_at_once() -> int:
-    """Returns how much of the inner index is multiplied before the next part of it: where the first cache has
-    space for that part of a panel and what it is multiplied with, so much; elsewhere the panel comes from the
-    second cache in any case, and in long parts the result is added to less often."""
+    """Returns how much of the inner index is multiplied at a time. If the first-level cache has space for
+    that part of a panel and of the rows, as much as fits. Otherwise the panel comes from the second-level
+    cache anyway, and long parts mean fewer additions to the result."""
     return 128 if first_cache() >= 48 << 10 else 1024
 
 
 def _rows_at_once(rows: int, panels: int, row_bytes: int) -> int:
-    """Returns as many as are worth packing a panel for, unless some thread would then have nothing to do.
-    Where panels come packed, so many that their ``row_bytes`` each stay in the second cache from one panel to
-    the next, and only those that one thread has, which then finds them in its cache in the next layer, too:
-    from another core's they take longer than all the panels from the cache that the cores share."""
+    """Returns as many rows as are worth packing a panel for, unless some thread would then have nothing to
+    do. For panels that are already packed: as many as stay in the second-level cache (``row_bytes`` each)
+    from one panel to the next, and only rows of the same thread, which finds them in its cache in the next
+    layer, too. Reading them from another core's cache takes longer than reading all panels from the shared
+    cache."""
     threads = torch.get_num_threads()
     most = _ROWS
     if row_bytes:
@@ -244,7 +247,7 @@ def _rows_at_once(rows: int, panels: int, row_bytes: int) -> int:
     if row_bytes and rows >= _ROWS_OF_THREAD * threads:
         blocks = max(blocks, threads)
     share = threads // math.gcd(panels, threads)
-    blocks = -(-blocks // share) * share  # as many units for each thread
+    blocks = -(-blocks // share) * share  # the same number of units for each thread
     return early.ROWS_TOGETHER * max(1, -(-rows // (blocks * early.ROWS_TOGETHER)))
 
 

@@ -1,4 +1,4 @@
-"""Notes the calls of compiled code that some work makes, and whether it does anything else."""
+"""Records the calls of compiled code during some work, and whether it does anything else."""
 
 import ctypes
 import threading
@@ -13,8 +13,8 @@ _here = threading.local()
 
 
 class Call(NamedTuple):
-    """A function and the job it was called with, as that was; and the job itself, which may have been filled
-    in again since, for what it refers to."""
+    """A function and a copy of the job it was called with; and the job itself, which keeps the memory it
+    refers to, but may have been refilled since."""
 
     function: Any
     job: ctypes.Structure
@@ -22,9 +22,9 @@ class Call(NamedTuple):
 
 
 class Recording(TorchDispatchMode):
-    """The compiled calls that this thread makes within it: ``calls``.
+    """Records the compiled calls of this thread within the context: ``calls``.
 
-    ``complete``: nothing but these calls, and views of tensors, is needed to do the same once more.
+    ``complete``: repeating these calls, and views of tensors, is enough to repeat the work.
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,8 @@ class Recording(TorchDispatchMode):
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """Returns False: PyTorch would load its compiler (a second) only to keep it away from here."""
+        """Returns False: otherwise PyTorch loads its compiler (a second) only to exclude this code from
+        it."""
         return False
 
     def __enter__(self) -> "Recording":
@@ -67,8 +68,8 @@ def note(function: Any, job: ctypes.Structure) -> None:
 
 
 def count_write(*tensors: Tensor | None) -> None:
-    """Counts a write to tensors of the module that compiled code has made, as PyTorch does for its own: now,
-    and whenever the recorded calls are made again."""
+    """Increments the version counters of the module's tensors that compiled code has written to, as PyTorch
+    does for its own writes: now, and whenever the recorded calls are repeated."""
     recording = getattr(_here, "recording", None)
     for tensor in tensors:
         if tensor is not None:

@@ -1,4 +1,4 @@
-"""Many calls of compiled code as one (sequence.c)."""
+"""Makes many calls of compiled code in one (sequence.c)."""
 
 import ctypes
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ class _Job(ctypes.Structure):
 
 
 class CallsInTurn:
-    """Runs ``calls``, functions with the jobs they take, each on all threads once the one before has ended.
+    """Runs ``calls``, functions with their jobs, each on all threads after the one before has ended.
 
     Their jobs end in ``next``, the unit of work that nobody has taken. ``written``: tensors of the module
     that they write to. Raises :class:`NotCompiled`.
@@ -40,7 +40,7 @@ class CallsInTurn:
     def __init__(self, calls: Sequence[Call], written: Sequence[Tensor] = ()) -> None:
         self._written = list(written)
         self._run = compiled().run_calls
-        self._kept = list(calls)  # what the addresses below point to
+        self._kept = list(calls)  # keeps the memory that the addresses below point to
         self._job = _Job(
             calls=(_Call * len(calls))(*map(_call, calls)),
             count=len(calls),

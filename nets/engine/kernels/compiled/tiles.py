@@ -1,4 +1,4 @@
-"""The transforms of tiles in one pass over memory each, by compiled code (tiles.c)."""
+"""The transforms of tiles by compiled code, in one pass over memory each (tiles.c)."""
 
 import ctypes
 from collections.abc import Sequence
@@ -13,8 +13,8 @@ from convnet_benchmarks.nets.engine.kernels.tile_transforms import TileTransform
 from convnet_benchmarks.nets.engine.kernels.tiles import Piece, TileGrid
 
 _SOURCE = Path(__file__).with_suffix(".c")
-_CHANNELS = 16  # a multiple of what a vector holds
-_ROUNDED = 1e-13  # of a matrix: what should be 0
+_CHANNELS = 16  # a multiple of a vector's elements
+_ROUNDED = 1e-13  # smaller elements of a matrix are rounding errors of 0
 
 _Long, _Pointer = ctypes.c_long, ctypes.c_void_p
 
@@ -57,7 +57,7 @@ class _WeightJob(ctypes.Structure):
 
 
 class CompiledTiles:
-    """Transforms tiles as ``Tiles`` in ``nets/engine/kernels/tiles.py`` says; needs no scratch.
+    """Transforms tiles as ``Tiles`` in ``nets/engine/kernels/tiles.py`` describes; needs no scratch memory.
 
     Raises :class:`NotCompiled` when made where there is no compiler, or for transforms that are not a
     product of two along one axis each.
@@ -109,7 +109,7 @@ class CompiledTiles:
     def add_weight_gradient(self, values: Tensor, grad_weight: Tensor, scratch: Sequence[Tensor]) -> None:
         outputs, inputs, _ = grad_weight.shape
         arithmetic = library.ARITHMETIC[grad_weight.dtype]
-        if grad_weight.dtype is not arithmetic:  # it is rounded once
+        if grad_weight.dtype is not arithmetic:  # so that it is rounded only once
             found = torch.zeros(grad_weight.shape, dtype=arithmetic)
             self.add_weight_gradient(values, found, scratch)
             grad_weight.add_(found)
@@ -129,7 +129,8 @@ class CompiledTiles:
     def _job(
         self, images: Tensor, piece: Piece, values: Tensor, padding: tuple[int, int] = (0, 0)
     ) -> _TilesJob:
-        """Describes the work to C. ``padding``: how far above and left of the image its first tile starts."""
+        """Describes the work to C. ``padding``: how far the first tile starts above and to the left of the
+        image."""
         library.check_channels(images)
         some, rows = piece
         part = images[some]
@@ -152,7 +153,7 @@ class CompiledTiles:
 
 
 def _channels_at_once(images: int, channels: int) -> int:
-    """Returns how many channels of an image one thread takes: all, as they lie side by side in memory, unless
+    """Returns how many channels of an image one thread takes: all, as they are contiguous in memory, unless
     some thread would then have nothing to do."""
     parts = -(-torch.get_num_threads() // images)
     return -(-channels // (parts * _CHANNELS)) * _CHANNELS
@@ -166,7 +167,7 @@ def compiled(transforms: TileTransforms, dtype: torch.dtype) -> ctypes.CDLL:
 
 
 def _constants(transforms: TileTransforms) -> str:
-    """Returns the definitions that tiles.c asks for."""
+    """Returns the definitions that tiles.c needs."""
     assert transforms.along_axes is not None
     lines = []
     sizes = (

@@ -1,4 +1,4 @@
-"""Windows and phases put into images, for input gradients of strided convolutions (windows.c)."""
+"""Writes windows and phases to images, for input gradients of strided convolutions (windows.c)."""
 
 import ctypes
 from pathlib import Path
@@ -11,8 +11,8 @@ from convnet_benchmarks.nets.engine.kernels.compiled.compiling import NotCompile
 from convnet_benchmarks.nets.engine.shapes import ConvolutionShape
 
 _SOURCE = Path(__file__).with_suffix(".c")
-_MOST_NUMBERS = 1 << 14  # numbers of a padded row of an image, on the stack
-_CONSTANTS = f"#define MOST_NUMBERS {_MOST_NUMBERS}\n"  # that windows.c asks for
+_MOST_NUMBERS = 1 << 14  # elements of a padded row of an image, on the stack
+_CONSTANTS = f"#define MOST_NUMBERS {_MOST_NUMBERS}\n"  # needed by windows.c
 
 _Long, _Pointer = ctypes.c_long, ctypes.c_void_p
 
@@ -61,8 +61,10 @@ def fits(shape: ConvolutionShape) -> bool:
 
 
 def add_windows(windows: Tensor, shape: ConvolutionShape, first_row: int, images: Tensor) -> None:
-    """Adds contiguous ``windows`` (N, rows, out width, kernel height * kernel width * C), the first row of
-    them being ``first_row`` of the output, to ``images`` (N, H, W, C) where they came from.
+    """Adds contiguous ``windows`` to the pixels of ``images`` (N, H, W, C) that they come from.
+
+    windows: (N, rows, out width, kernel height * kernel width * C), whose first row is ``first_row`` of the
+    output.
 
     Raises :class:`NotCompiled`.
     """
