@@ -10,14 +10,14 @@ _WANTED = attrgetter("requires_grad")
 
 
 class Frozen:
-    """Those of ``parameters`` that need no gradient now, and that nothing will compute one for."""
+    """The ``parameters`` that need no gradient now, for which none will be computed."""
 
     def __init__(self, module: nn.Module, parameters: Iterable[Parameter]) -> None:
         self._module = module
         self._parameters = [parameter for parameter in parameters if not parameter.requires_grad]
 
     def check(self) -> None:
-        """Raises RuntimeError if one of them needs a gradient by now: it would not get it."""
+        """Raises RuntimeError if one of them now needs a gradient, which it would not get."""
         if not any(map(_WANTED, self._parameters)):
             return
         thawed = {parameter for parameter in self._parameters if parameter.requires_grad}

@@ -1,4 +1,4 @@
-"""The graph that autograd keeps of a computation."""
+"""Autograd's graph of a computation."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,8 +27,8 @@ def parameter_gradients(
 ) -> list[Tensor | None]:
     """Returns the gradient of each of ``parameters``, None if it has none, from those of ``results``.
 
-    ``inputs``: the leaves that ``results`` were computed from. Their gradients are left out, except those of
-    a group normalisation: asked for its parameters' alone, PyTorch crashes on images that are channels last.
+    ``inputs``: the leaves that ``results`` were computed from. Their gradients are not computed, except for a
+    group normalisation: asked only for its parameters', PyTorch crashes on channels-last images.
     """
     wanted: list[Tensor] = [parameter for parameter in parameters if parameter.requires_grad]
     if not wanted or not results:
@@ -43,7 +43,7 @@ def parameter_gradients(
 
 
 def _operations(results: Iterable[Tensor]) -> Iterator[Any]:
-    """Returns the nodes of the operations that led to ``results``, each once."""
+    """Yields the nodes of the operations that led to ``results``, each once."""
     waiting, seen = [result.grad_fn for result in results], set()
     while waiting:
         node = waiting.pop()

@@ -1,7 +1,7 @@
-"""Hooks: code of a user's own that PyTorch runs around a module's forward, or on a gradient on its way.
+"""Hooks: user code that PyTorch runs around a module's forward, or on a gradient.
 
-This is the one list of them. Hooks that concern state dicts or the making of modules compute nothing and are
-not in it.
+This is the complete list. Hooks that concern state dicts or the construction of modules compute nothing and
+are not in it.
 """
 
 from collections.abc import Callable
@@ -51,7 +51,7 @@ def has_legacy_hook(module: nn.Module) -> bool:
 
 
 def needs_whole_backward(module: nn.Module) -> bool:
-    """Returns whether a hook wants the gradients of inputs and parameters together, as a full backward
+    """Returns whether a hook needs the gradients of inputs and parameters together, as a full backward
     computes them.
 
     Legacy hooks and hooks on parameters do.

@@ -1,4 +1,4 @@
-"""An input of some size in a net, tried on shapes alone (no memory, no arithmetic)."""
+"""Tries inputs of some size on a net, with shapes alone (no memory, no arithmetic)."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,12 +6,12 @@ from typing import Any
 import torch
 from torch import nn
 
-_KEPT = (nn.Conv2d, nn.Linear, nn.MaxPool2d, nn.AvgPool2d)  # their outputs are there until the backward pass
+_KEPT = (nn.Conv2d, nn.Linear, nn.MaxPool2d, nn.AvgPool2d)  # their outputs are kept until the backward pass
 
 
 @dataclass(frozen=True)
 class Trial:
-    """``refused``: the name of the layer that does not accept what it got, and the shape of that; None if
+    """``refused``: the name of the layer that does not accept its input, and the shape of that; None if
     the net accepts the input. ``kept``: elements that a forward pass must keep for its gradients, a lower
     bound: the input, and the outputs of the layers that convolve, multiply or pool.
     """
@@ -21,7 +21,7 @@ class Trial:
 
 
 def trial(module: nn.Module, shape: tuple[int, ...], dtype: torch.dtype = torch.float32) -> Trial:
-    """Runs ``module``, which lies on the meta device, on an input of ``shape`` and ``dtype``."""
+    """Runs ``module``, which is on the meta device, on an input of ``shape`` and ``dtype``."""
     running: list[tuple[str, tuple[int, ...]]] = []
     names = {child: name for name, child in module.named_modules()}
     kept = torch.Size(shape).numel()
@@ -34,7 +34,7 @@ def trial(module: nn.Module, shape: tuple[int, ...], dtype: torch.dtype = torch.
         nonlocal kept
         if isinstance(output, torch.Tensor):
             if output.numel() == 0:
-                raise ValueError("a kernel larger than its input")  # PyTorch 2.4 lets it pass on shapes alone
+                raise ValueError("a kernel larger than its input")  # PyTorch 2.4 misses it on meta
             if isinstance(layer, _KEPT):
                 kept += output.numel()
 

@@ -1,4 +1,4 @@
-"""The facts about a net that are known before it is built."""
+"""The properties of a net that are known before it is built."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -17,10 +17,10 @@ LIST = "[]"  # the name of an input of which the net takes a list of samples
 
 @dataclass(frozen=True)
 class Input:
-    """One of several inputs of a net, under the name that its forward has for it, or '' for its place.
+    """One of several inputs of a net, under its name in the forward's signature, or '' for a positional one.
 
-    ``shape``: of the whole input, samples first. ``kind``: a number format, or how many different whole
-    numbers there are (0 and up), as text; '' for what the net takes.
+    ``shape``: of the whole input, samples first. ``kind``: a number format, or how many different integers
+    there are (from 0 on), as text; '' for the net's own type.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Input:
         return f"{self.name} {'x'.join(map(str, self.shape))}".strip()
 
     def of(self, samples: int) -> "Input":
-        """Returns the input of so many samples."""
+        """Returns the input for this many samples."""
         return replace(self, shape=(samples, *self.shape[1:]))
 
 
@@ -66,17 +66,17 @@ class Net:
     source: str  # the paper, or the benchmark that ran it
     family: str = ""  # nets of one design at several sizes
     parameters: int | None = None  # numbers in parameters(); None if only building it can tell
-    unbatched: bool = False  # also takes one sample without a batch dimension, as Torch7's nets did
+    unbatched: bool = False  # also takes a single sample without a batch dimension, as Torch7's nets did
     tokens: int = 0  # where the input is token ids: how many there are; the ids are 0 to tokens - 1
     original: bool = (
         False  # Torch7's convnet benchmarks of 2012-2017 ran it: its kernels are theirs by default
     )
-    own_parameters: bool = False  # its definition gives it parameters to keep (a file's, or its author's)
+    own_parameters: bool = False  # its definition sets its parameters (from a file, or by its author)
     inputs: tuple[Input, ...] = ()  # where it takes several, in one dict; input_size is then the first one's
 
     def define(self) -> "nn.Module":
-        """Returns the module as its definition makes it, with whatever parameters the current device
-        gives."""
+        """Returns the module as made by its definition, with the parameters that the current device gives
+        it."""
         return self.definition()
 
     def sample(self, shape: tuple[int, ...], generator: "torch.Generator") -> "Tensor":

@@ -1,9 +1,9 @@
 """Torch7's three phases - updateOutput, updateGradInput, accGradParameters - on any torch.nn.Module.
 
 Autograd computes both gradients in one sweep; Torch7 computed them one after the other, and its benchmarks
-time them apart. Here updateGradInput asks autograd for the gradient of the input and of the output of every
-module that has parameters, and for nothing else, so that no parameter gradient is computed; accGradParameters
-then computes each module's parameter gradients alone, from its input and the gradient kept for its output.
+time them separately. Here updateGradInput asks autograd only for the gradients of the input and of the output
+of every module that has parameters, so that no parameter gradient is computed; accGradParameters then
+computes each module's parameter gradients alone, from its input and the gradient kept for its output.
 
 A module may return several tensors (a table, in Torch7's words) in tuples, lists, dicts and dataclasses
 (which become dicts); gradOutput then has the same structure.
@@ -37,7 +37,7 @@ class NoGradientError(RuntimeError):
 
 
 class Phases(Protocol):
-    """The phases that a benchmark times: any engine that computes the three phases of one module."""
+    """The phases that a benchmark times, by any engine."""
 
     def updateOutput(self, input: Any) -> Any:
         """Returns the module's output for ``input``; either is a tensor or a table of them."""
@@ -55,7 +55,7 @@ class Phases(Protocol):
         """Sets every parameter's ``.grad`` to zeros, making it where there is none."""
 
     def close(self) -> None:
-        """Gives the module back as it was."""
+        """Restores the module."""
 
 
 class AutogradPhases:
@@ -83,9 +83,10 @@ class AutogradPhases:
         recorder: "MakeRecorder | None" = None,
         whole_units: Container[nn.Module] = (),
     ) -> None:
-        """``recorder`` stands in for a module with parameters; by default :func:`recorder_of` makes it.
+        """``recorder`` replaces the forward of a module with parameters; by default :func:`recorder_of` makes
+        it.
 
-        ``whole_units``: modules that are units with all that is in them.
+        ``whole_units``: modules that are units as a whole.
         """
         self.module = module
         self._calls: list[Call] = []
@@ -100,7 +101,7 @@ class AutogradPhases:
             self._wanted += [parameter for parameter in module.parameters() if parameter.requires_grad]
         self._kept: list[tuple[Parameter, Tensor | None]] = []  # their gradients
         self._reads_known = whole
-        # With the forward that it had of its own, if any.
+        # With its own ``forward`` attribute, if any.
         units = [] if whole else list(_parametrised(module, whole_units))
         self._units = [(unit, vars(unit).get("forward")) for unit in units]
         computed = {parameter for unit, _ in self._units for parameter in unit.parameters()}
@@ -128,7 +129,7 @@ class AutogradPhases:
     def updateOutput(self, input: Any) -> Any:
         self._calls.clear()
         self._gradients = None
-        self._graph_output = None  # frees the last graph before the next one is made
+        self._graph_output = None  # frees the last graph before the next one is built
         self._input = input
         self._graph_input = _as_leaf(input) if isinstance(input, Tensor) else tree_map(_as_leaf, input)
         with torch.enable_grad():
@@ -194,7 +195,7 @@ class AutogradPhases:
 
 
 class Recorder(Protocol):
-    """Stands in for the forward of one module with parameters and notes each call of it."""
+    """Replaces the forward of one module with parameters and records each call of it."""
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the module's own forward; appends one Call."""
@@ -203,13 +204,14 @@ class Recorder(Protocol):
         """Adds the parameter gradients of one call, from what it saved and its outputs' gradients."""
 
     def reads(self, saved: Any) -> list[Parameter]:
-        """Returns the parameters that the call's operations in the graph around it read."""
+        """Returns the parameters that the call's operations in the surrounding graph read."""
 
     def without(self, saved: Any, apart: set[Parameter]) -> Any:
-        """Returns ``saved`` with which accumulate adds nothing for those reads of parameters ``apart``."""
+        """Returns ``saved`` changed so that accumulate adds nothing for those reads of the parameters
+        ``apart``."""
 
 
-# What a call leaves: its recorder, the edges to its outputs in the graph, what accumulate needs.
+# A recorded call: its recorder, the edges to its outputs in the graph, and the data for accumulate.
 Call = tuple[Recorder, tuple[GradientEdge, ...], Any]
 MakeRecorder = Callable[[nn.Module, list[Call]], Recorder]
 
@@ -238,7 +240,7 @@ class _Direct:
 
 
 class _DirectConvolution(_Direct):
-    """A Conv1d/2d/3d: its kernel in the graph, its parameter gradients by the kernel made for them."""
+    """A Conv1d/2d/3d: its kernel in the graph, its parameter gradients by a dedicated kernel."""
 
     def __init__(self, module: Any, calls: list[Call]) -> None:
         self._parameters = module._parameters
@@ -263,7 +265,7 @@ class _DirectConvolution(_Direct):
         gradient = gradients[0]
         if gradient is None:
             return
-        if input.dim() == self._one_sample:  # the gradient is that of the batch of one inside
+        if input.dim() == self._one_sample:  # computed as a batch of one
             input = input.unsqueeze(0)
         trained = [parameter is not None and parameter.requires_grad for parameter in (weight, bias)]
         _, weight_gradient, bias_gradient = torch.ops.aten.convolution_backward.default(
@@ -306,7 +308,7 @@ class _DirectLinear(_Direct):
 
 
 class _OtherModule:
-    """Any other module with parameters: each call of it runs on a graph of its own."""
+    """Any other module with parameters: each call of it runs on a separate graph."""
 
     def __init__(self, module: nn.Module, calls: list[Call]) -> None:
         self._name = type(module).__name__
@@ -337,7 +339,7 @@ class _OtherModule:
 
 
 class _LocalGraph:
-    """One module's forward on a graph cut off from the rest, so that its gradients can be asked for apart.
+    """One module's forward on a separate graph, so that its gradients can be computed separately.
 
     Tensors are found in the arguments and in what the module returns, in tuples, lists and dicts.
     """
@@ -363,7 +365,7 @@ class _LocalGraph:
         return tuple(output.detach() for output in self.outputs)
 
     def as_returned(self, outputs: tuple[Tensor, ...]) -> Any:
-        """Returns ``outputs`` in the form in which the module returned its own."""
+        """Returns ``outputs`` in the structure that the module returned."""
         tensors = iter(outputs)
         leaves = [next(tensors) if isinstance(result, Tensor) else result for result in self._returned]
         return tree_unflatten(leaves, self._return_structure)
@@ -402,7 +404,7 @@ class _LocalGraph:
 
 
 class _LocalGraphFunction(torch.autograd.Function):
-    """Joins a local graph to the graph around it: its backward computes the input gradients alone.
+    """Joins a local graph to the surrounding graph: its backward computes only the input gradients.
 
     The second argument is a tensor that requires a gradient, so that the outputs do so too when no input
     does (an embedding's indices).
@@ -458,7 +460,7 @@ def _parametrised(module: nn.Module, whole: Container[nn.Module]) -> Iterator[nn
 
 
 def _as_leaf(input: Tensor) -> Tensor:
-    """Returns a tensor as one that a new graph begins with."""
+    """Returns a tensor as a leaf of a new graph."""
     return input.detach().requires_grad_(input.is_floating_point())
 
 
@@ -481,7 +483,7 @@ def _differentiable(output: Any, gradOutput: Any) -> tuple[list[Tensor], list[Te
 
 
 def recorder_of(module: nn.Module, calls: list[Call]) -> Recorder:
-    """Returns what stands in for a module with parameters: its operation itself where that is known."""
+    """Returns the recorder of a module with parameters: a direct one if its operation is known."""
     if convolves_plainly(module):
         return _DirectConvolution(module, calls)
     if type(module) is nn.Linear and has_plain_parameters(module):
@@ -496,7 +498,7 @@ def has_plain_parameters(module: nn.Module) -> bool:
 
 
 def convolves_plainly(module: Any) -> bool:
-    """Returns whether it is a convolution that pads with a number of zeros on each side."""
+    """Returns whether it is a convolution with zero padding of a fixed size on each side."""
     return (
         type(module) in (nn.Conv1d, nn.Conv2d, nn.Conv3d)
         and module.padding_mode == "zeros"

@@ -1,6 +1,6 @@
-"""The nets that have a name: ``--net NAME`` and ``--list-nets``.
+"""The named nets: ``--net NAME`` and ``--list-nets``.
 
-A family is found by being a module in ``nets/families``; to add a net, write it there (docs/nets.md).
+Families are discovered as modules in ``nets/families``; to add a net, write it there (docs/nets.md).
 """
 
 import difflib
@@ -29,7 +29,7 @@ NETS: dict[str, Net] = _discovered()
 
 
 def find(name: str) -> Net:
-    """Returns the net called ``name``; raises KeyError with those that may be meant, or where all are."""
+    """Returns the net called ``name``; raises KeyError with similar names, or how to list all."""
     try:
         return NETS[name]
     except KeyError:
@@ -53,8 +53,8 @@ def build(net: Net, seed: int) -> "nn.Module":
     """Returns the net with the parameters that ``torch.manualSeed(seed)`` gave it in Torch7: float32, on the
     CPU.
 
-    A net that brings its own parameters keeps them; those it draws from PyTorch's generator follow from
-    ``seed`` as well.
+    A net with its own parameters keeps them; those it draws from PyTorch's generator also follow from
+    ``seed``.
     """
     import torch
 
@@ -75,7 +75,7 @@ def with_memory(module: "nn.Module") -> "nn.Module":
     """Gives a module on the meta device memory on the CPU, of any content, and returns it. Large tensors lie
     on huge pages.
 
-    As ``module.to_empty(device="cpu")``, which imports sympy and more: a third of a second.
+    Like ``module.to_empty(device="cpu")``, which imports sympy and more, a third of a second.
     """
     import torch
 
@@ -96,7 +96,7 @@ def parameter_count(module: "nn.Module") -> int:
 
 
 def count_with_statistics(module: "nn.Module") -> int:
-    """Parameters and the running statistics of batch normalisation, which MXNet counts among them."""
+    """Counts the parameters and the running statistics of batch normalisation, as MXNet does."""
     statistics = (
         buffer.numel()
         for name, buffer in module.named_buffers()

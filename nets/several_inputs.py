@@ -1,4 +1,4 @@
-"""A net of several inputs as one of a single input, which is a tuple, a dict or a batch of them."""
+"""Wraps a net of several inputs as a net of a single one, which is a tuple, a dict or a batch of them."""
 
 import inspect
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""PyTorch's CPU library, for what it exports to C: its threads and its BLAS."""
+"""PyTorch's CPU library, for its C interface: threads and BLAS."""
 
 import ctypes
 from functools import cache
@@ -9,5 +9,5 @@ import torch
 
 @cache
 def torch_library() -> ctypes.CDLL:
-    """Opens the library, and through it the OpenMP that it is linked with."""
+    """Opens the library, and through it the OpenMP runtime that it is linked with."""
     return ctypes.CDLL(str(next((Path(torch.__file__).parent / "lib").glob("*torch_cpu.*"))))

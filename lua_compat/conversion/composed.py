@@ -1,4 +1,4 @@
-"""Layers that Torch7's nn has not, spelled out in layers that it has."""
+"""Layers that Torch7's nn lacks, composed of layers that it has."""
 
 import math
 from collections.abc import Callable
@@ -21,19 +21,19 @@ from lua_compat.torch_modules import (
     transfer,
 )
 
-# A layer's parts, or None if nn has the layer as it is.
+# Returns a layer's parts, or None if nn has the layer itself.
 Spelling = Callable[[Any], nn.Module | None]
 
 
 def spelled_out(module: nn.Module) -> nn.Module | None:
-    """Returns a module of exportable parts that computes what ``module`` does; None if there is none."""
+    """Returns a module of exportable parts that is equivalent to ``module``; None if there is none."""
     spelling = _SPELLINGS.get(type(module))
     spelled = None if spelling is None else spelling(module)
     return None if spelled is None else spelled.train(module.training)
 
 
 def both(*branches: nn.Module, by: nn.Module) -> nn.Module:
-    """Returns the branches' outputs of one input, joined ``by`` a layer of tables."""
+    """Returns the branches, applied to one input, with their outputs joined ``by`` a layer of tables."""
     return nn.Sequential(ConcatTable(branches), by)
 
 
@@ -46,7 +46,8 @@ def plus(number: float) -> nn.Module:
 
 
 def for_rows(module: nn.Module) -> nn.Module:
-    """Returns ``module``, which takes rows, for inputs of any dimensions, whose last one the rows are."""
+    """Returns ``module``, which takes rows, for inputs of any dimensions, whose last one is that of the
+    rows."""
     return decorators.Bottle(module=module, nInputDim=2, nOutputDim=2)
 
 
@@ -75,7 +76,7 @@ def _gelu(m: nn.GELU) -> nn.Module:
 
 
 def _erfc() -> nn.Module:
-    """Returns erfc from 0 up: t exp(-x^2 + P(2 t - 1)) with t = 1 / (1 + x / 2)."""
+    """Returns erfc for x >= 0: t exp(-x^2 + P(2 t - 1)) with t = 1 / (1 + x / 2)."""
     t = nn.Sequential(times(0.5), plus(1), transfer.Power(pow=-1))
     polynomial = nn.Sequential(t, times(2), plus(-1), _polynomial(_erfc_coefficients()))
     square = nn.Sequential(transfer.Square(), times(-1))
@@ -84,7 +85,7 @@ def _erfc() -> nn.Module:
 
 
 def _polynomial(coefficients: list[float]) -> nn.Module:
-    """Returns Horner's scheme; the highest power comes first."""
+    """Returns a polynomial by Horner's scheme; the highest power comes first."""
     first, second, *rest = coefficients
     result: nn.Module = nn.Sequential(times(first), plus(second))
     for number in rest:
@@ -95,7 +96,7 @@ def _polynomial(coefficients: list[float]) -> nn.Module:
 def _erfc_coefficients(degree: int = 24, points: int = 200) -> list[float]:
     """Returns the polynomial P of ``_erfc``, the highest power first: erfc to 2e-15.
 
-    It interpolates log(erfc(x) / t) + x^2, which is smooth, at Chebyshev's points.
+    It interpolates log(erfc(x) / t) + x^2, which is smooth, at Chebyshev points.
     """
     u = np.cos(np.pi * (np.arange(points) + 0.5) / points)
     t = (u + 1) / 2
@@ -104,11 +105,11 @@ def _erfc_coefficients(degree: int = 24, points: int = 200) -> list[float]:
     return [float(coefficient) for coefficient in chebyshev.cheb2poly(fitted)[::-1]]
 
 
-# Normalization: sums over what is left of a sample, so that sizes need not be known
+# Normalization: sums over the remaining dimensions of a sample, so that sizes need not be known
 
 
 def _standardized(eps: float) -> nn.Module:
-    """Returns the rows of (batch, rows, elements) less their mean, by the root of their variance."""
+    """Returns the rows of (batch, rows, elements) minus their mean, divided by their standard deviation."""
     return nn.Sequential(
         both(nn.Identity(), _spread_mean(), by=tables.CSubTable()),
         both(
@@ -120,14 +121,15 @@ def _standardized(eps: float) -> nn.Module:
 
 
 def _spread_mean() -> nn.Module:
-    """Returns each row's mean in place of its elements, as a product with a row of ones."""
+    """Returns each row's mean, repeated for its elements by a product with a row of ones."""
     column = nn.Sequential(reduce.Mean(dimension=3), shape.Unsqueeze(pos=2, numInputDims=1))
     ones = nn.Sequential(shape.Narrow(dimension=2, index=1, length=1), times(0), plus(1))
     return both(column, ones, by=arithmetic.MM())
 
 
 def _in_its_own_shape(module: nn.Module) -> nn.Module:
-    """Returns ``module`` with its output in the input's shape: nn adds elements in order, whatever shapes."""
+    """Returns ``module`` with its output in the input's shape: nn adds elements in order, whatever the
+    shapes."""
     return both(times(0), module, by=tables.CAddTable(inplace=False))
 
 
@@ -167,7 +169,7 @@ def _layer_norm(m: nn.LayerNorm) -> nn.Module | None:
 
 
 def _batch_norm(m: nn.BatchNorm2d) -> nn.Module | None:
-    """Returns a layer without running statistics: the planes become rows of one sample."""
+    """Returns a layer without running statistics: planes become rows of one sample."""
     if m.running_mean is not None:
         return None
     swapped = shape.Transpose(permutations=[[1, 2]])
@@ -199,7 +201,7 @@ def _convolution(m: nn.Conv2d) -> nn.Module | None:
 
 
 def _edges(m: nn.Conv2d) -> nn.Module | None:
-    """Returns the padding as a layer, where it is not of zeros, or another one on each side."""
+    """Returns the padding as a layer, if it is not of zeros or differs between the sides."""
     if isinstance(m.padding, str):
         same = m.padding == "same"
         spans = [d * (k - 1) if same else 0 for d, k in zip(m.dilation, m.kernel_size, strict=True)]
@@ -228,7 +230,7 @@ def _copy(
 
 
 def _as_image(layer: nn.Module) -> nn.Module:
-    """Returns a layer of images of one row for (batch, planes, length)."""
+    """Applies a layer of images to (batch, planes, length), as images of one row."""
     return nn.Sequential(shape.Unsqueeze(pos=2, numInputDims=2), layer, shape.Squeeze(dim=2, numInputDims=3))
 
 
@@ -275,7 +277,7 @@ def _upsample(m: nn.Upsample) -> nn.Module | None:
 
 
 def _embedding(m: nn.Embedding) -> nn.Module:
-    """Returns a table of indices from 1, as everything in Torch7."""
+    """Returns a lookup table whose indices are made to start at 1, as in Torch7."""
     table = linear.LookupTable(
         m.num_embeddings, m.embedding_dim, m.padding_idx, m.max_norm, m.norm_type, m.scale_grad_by_freq,
         device="meta",

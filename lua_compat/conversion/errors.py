@@ -1,4 +1,4 @@
-"""The error of a model that cannot be converted."""
+"""The error for a model that cannot be converted."""
 
 
 class ConversionError(ValueError):

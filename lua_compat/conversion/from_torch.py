@@ -19,12 +19,11 @@ from lua_compat.lua_modules import LuaModule
 def from_torch(
     module: nn.Module, path: str = "root", dtype: torch.dtype | None = None, *, steps: int | None = None
 ) -> t7.TorchObject:
-    """Returns the nn model that computes what ``module`` does, in training or evaluate mode as its modules
-    are.
+    """Returns the nn model equivalent to ``module``, in training or evaluate mode as its modules are.
 
     Parameters share their memory with the module's (copied if they are on a GPU); gradients are zeros. The
     number type of outputs is ``dtype``; by default that of the first parameter, or of new tensors where there
-    is none. ``steps``: the length of the sequences that LSTM, GRU and RNN get; nn has no loops, so that they
+    is none. ``steps``: the length of the sequences for LSTM, GRU and RNN; nn has no loops, so that they
     are unrolled. Raises ConversionError with the path of a module that Torch7's nn cannot express.
     """
     if dtype is None:
@@ -32,7 +31,7 @@ def from_torch(
         dtype = torch.get_default_dtype() if parameter is None else parameter.dtype
     if dtype not in TENSORS:
         raise ConversionError(f"Torch7 has no tensors of {dtype}; convert the module with .float()", path)
-    with torch.no_grad():  # a converted layer that works in place says so while gradients are not recorded
+    with torch.no_grad():  # in-place layers report ``inplace`` only while gradients are not recorded
         return ModelWriter(dtype, _find_export, partial(_substitute, steps)).module(module, path)
 
 
@@ -41,7 +40,7 @@ def _find_export(kind: type) -> Export | None:
 
 
 def _substitute(steps: int | None, module: nn.Module, path: str) -> nn.Module | None:
-    """Returns what is written in place of a module that nn lacks: its parts, or the graph of its forward."""
+    """Returns the replacement of a module that nn lacks: its parts, or the graph of its forward."""
     spelled = spelled_out(module)
     if spelled is not None or _find_export(type(module)) is not None:
         return spelled
@@ -60,7 +59,7 @@ def _substitute(steps: int | None, module: nn.Module, path: str) -> nn.Module | 
 
 
 def _is_layer(module: nn.Module) -> bool:
-    """Returns whether a module inside a traced one is written as it is; chains are traced, too."""
+    """Returns whether a module inside a traced one is written as a layer; chains are traced, too."""
     if type(module) is nn.Sequential:
         return False
     return _find_export(type(module)) is not None or type(module).__module__.startswith("torch.nn.")

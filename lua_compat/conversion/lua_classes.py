@@ -1,4 +1,4 @@
-"""Conversion of a class that only Lua computes: the module is handed to a Lua state as the bytes of a .t7."""
+"""Conversion of a class that only Lua computes: a Lua state loads the module from the bytes of a .t7 file."""
 
 import io
 from functools import partial
@@ -34,7 +34,7 @@ def lua_conversion(state: LuaState) -> Conversion:
 
 
 def _refuse_functions(f: Fields) -> None:
-    """Fails for a module with functions, which are code, unless its model comes with Lua files to run."""
+    """Fails for a module with functions, which are code, unless the model's Lua files are given."""
     for place in places(f.source):
         if isinstance(place.part, t7.LuaFunction):
             f.fail(
@@ -44,10 +44,11 @@ def _refuse_functions(f: Fields) -> None:
 
 
 def _on_the_cpu(source: Any) -> Any:
-    """Returns a copy as nn has it on a CPU: no cudnn, no CUDA, and of each storage the part that is viewed.
+    """Returns a copy for nn on a CPU: without cudnn and CUDA, and with only the part of each storage that is
+    used.
 
-    The parameters of a model after getParameters() lie in one storage, which a module of it would bring
-    along.
+    After getParameters() all parameters of a model are in one storage, which each of its modules would
+    otherwise copy.
     """
     return _Copy(source).whole
 
@@ -126,7 +127,7 @@ def _spans(source: Any) -> dict[int, tuple[int, int]]:
 
 
 def _host(typename: str) -> str:
-    """Returns the CPU's type for one of CUDA's: torch.CudaTensor is Float."""
+    """Returns the CPU type for a CUDA type: torch.FloatTensor for torch.CudaTensor."""
     return {"torch.CudaTensor": "torch.FloatTensor", "torch.CudaStorage": "torch.FloatStorage"}.get(
         typename, typename.replace("torch.Cuda", "torch.")
     )

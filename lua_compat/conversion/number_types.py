@@ -1,4 +1,4 @@
-"""A module's number type changed, with what is shared left shared."""
+"""Changes a module's number type, keeping shared memory shared."""
 
 import torch
 from torch import Tensor, nn
@@ -7,8 +7,8 @@ from torch import Tensor, nn
 def with_number_type(module: nn.Module, dtype: torch.dtype) -> nn.Module:
     """Gives all floating-point tensors of ``module`` the type ``dtype``, in place; returns the module.
 
-    Unlike ``module.to`` it keeps parameters in one memory that are views of it, and reaches tensors that are
-    neither parameters nor buffers.
+    Unlike ``module.to`` it keeps parameters that are views of one memory block in one block, and also
+    converts tensors that are neither parameters nor buffers.
     """
     memories: dict[int, Tensor] = {}
 
@@ -19,7 +19,7 @@ def with_number_type(module: nn.Module, dtype: torch.dtype) -> nn.Module:
             memories[storage._cdata] = whole.to(dtype)
         return memories[storage._cdata].as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
 
-    held = []  # memory that was let go of would be another tensor's next
+    held = []  # freed memory could get the same address again
     for part in module.modules():
         for tensor in part.parameters(recurse=False):
             if tensor.is_floating_point() and tensor.dtype != dtype:

@@ -12,7 +12,7 @@ from lua_compat.conversion.errors import ConversionError
 from lua_compat.declarations import find_declaration
 from lua_compat.t7.paths import lookup, step
 
-# torch.nn refuses sizes in many ways, and fields of another kind fail where they are used.
+# torch.nn refuses sizes with various errors, and fields of another type fail where they are used.
 _REFUSALS = (
     ArithmeticError,
     AssertionError,
@@ -22,14 +22,15 @@ _REFUSALS = (
     TypeError,
     ValueError,
 )
-_DEEPEST = 100  # containers in containers; no real model comes near
+_DEEPEST = 100  # nested containers; real models are far below
 
 Conversion = Callable[["Fields"], nn.Module]
 FindConversion = Callable[[str], Conversion | None]
 
 
 class Converter:
-    """Converts the modules of one model: one object, or one memory, in the file is one in PyTorch."""
+    """Converts the modules of one model: shared objects and shared memory in the file are shared in
+    PyTorch."""
 
     def __init__(self, find_conversion: FindConversion) -> None:
         self._find_conversion = find_conversion
@@ -41,11 +42,11 @@ class Converter:
         self._unknown: dict[str, list[str]] = {}  # classes without a conversion, and where they are
 
     def model(self, source: Any, path: str) -> nn.Module:
-        """Converts a whole model; its classes without a conversion are named together."""
+        """Converts a whole model; all its classes without a conversion are named in one error."""
         try:
             module = self.module(source, path)
         except ConversionError:
-            if not self._unknown:  # what stands in for them may not fit where they are
+            if not self._unknown:  # their placeholders may not fit
                 raise
         if self._unknown:
             raise _unknown_classes(self._unknown)
@@ -87,7 +88,8 @@ class Converter:
             fields.fail(str(error).splitlines()[0] if str(error) else type(error).__name__)
 
     def parameter(self, tensor: t7.Tensor, shape: tuple[int, ...] | None) -> nn.Parameter:
-        """Raises ValueError for a shape of another number of elements, and for whole numbers."""
+        """Returns the tensor as a parameter. Raises ValueError for another number of elements, and for
+        integers."""
         view = self._view(tensor)
         if not view.is_floating_point():
             raise ValueError(f"a {tensor.typename} cannot be trained")
@@ -125,15 +127,15 @@ class Fields:
         raise ConversionError(f"{self.typename}: {problem}", self.path)
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Returns the field as the file holds it; nil and an absent field give ``default``."""
+        """Returns the field as stored in the file; ``default`` if it is nil or absent."""
         return self._source.get(name, default)
 
     def absent(self, name: str) -> Any:
-        """Returns what is declared that a module without this field means; None where it means nothing."""
+        """Returns the declared value for a module without this field; None if there is none."""
         return self._declaration and self._declaration.absent(name, self.number)
 
     def number(self, name: str, default: float | None = None) -> float:
-        """Returns the number in the field; where there is none ``default``, or what is declared."""
+        """Returns the number in the field; if there is none, ``default`` or the declared value."""
         value = self.get(name)
         if value is None:
             value = self.absent(name) if default is None else default
@@ -152,12 +154,12 @@ class Fields:
         return tuple(self.integer(name, default) for name in names)
 
     def boolean(self, name: str) -> bool:
-        """Returns whether the field is true; where there is none what is declared, or False."""
+        """Returns whether the field is true; if there is none, the declared value or False."""
         value = self.get(name)
         return bool(self.absent(name) if value is None else value)
 
     def plain(self, name: str) -> Any:
-        """Returns numbers, texts and booleans as they are, tables as lists, storages as tuples; None if
+        """Returns numbers, strings and booleans unchanged, tables as lists, storages as tuples; None if
         absent."""
         return self._plain(name, self.get(name))
 
@@ -181,7 +183,7 @@ class Fields:
         return parameter
 
     def optional_parameter(self, name: str, shape: tuple[int, ...] | None = None) -> nn.Parameter | None:
-        """Does as ``parameter``; returns None if the field is absent or empty."""
+        """Returns the same as ``parameter``, or None if the field is absent or empty."""
         value = self.get(name)
         if value is None or (isinstance(value, t7.Tensor) and not value.numel()):
             return None
@@ -257,7 +259,7 @@ class Fields:
 
     @property
     def dtype(self) -> torch.dtype:
-        """Returns the number type that ``module:type()`` gives; double where it is not known."""
+        """Returns the number type of ``module:type()``; double if it is unknown."""
         return _DTYPES.get(str(self.get("_type")).replace("torch.Cuda", "torch."), torch.float64)
 
 

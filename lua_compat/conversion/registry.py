@@ -1,4 +1,4 @@
-"""Which conversion handles which class, in both directions: the tables of all families in one."""
+"""Finds the conversion of a class, in both directions, in the tables of all families."""
 
 from lua_compat.conversion.reading import Conversion
 from lua_compat.conversion.writing import Export

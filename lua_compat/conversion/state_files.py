@@ -13,7 +13,7 @@ SUFFIXES = (".pt", ".pth", ".safetensors")
 
 
 def save_state_dict(module: nn.Module, path: str | os.PathLike[str]) -> None:
-    """Writes every parameter and buffer under its state_dict name; otherwise as ``save_state``."""
+    """Writes every parameter and buffer under its state_dict name; otherwise like ``save_state``."""
     save_state(module.state_dict(), path)
 
 
@@ -21,7 +21,7 @@ def save_state(state: Mapping[str, Tensor], path: str | os.PathLike[str]) -> Non
     """Writes tensors under their names; the file appears only when complete.
 
     In .safetensors tied parameters are written under each of their names, which that format cannot share.
-    Raises ValueError for another suffix, ImportError without the package safetensors for that one.
+    Raises ValueError for another suffix, ImportError for .safetensors without the package safetensors.
     """
     suffix = Path(path).suffix.lower()
     if suffix in (".pt", ".pth"):
@@ -35,6 +35,6 @@ def save_state(state: Mapping[str, Tensor], path: str | os.PathLike[str]) -> Non
             temporary.touch()
             mode = temporary.stat().st_mode
             save_file(whole, temporary)
-            temporary.chmod(mode)  # save_file's own file is for its user alone
+            temporary.chmod(mode)  # save_file makes a file that only its user may read
     else:
         raise ValueError(f"'{path}' must end in {', '.join(SUFFIXES)}")

@@ -22,25 +22,25 @@ def to_torch(
     lua: LuaFiles = (),
     conversions: Mapping[str, Conversion] | None = None,
 ) -> nn.Module:
-    """Returns a torch.nn.Module that computes what ``model`` does, an nn, cudnn or nngraph module from
+    """Returns the torch.nn.Module equivalent to ``model``, an nn, cudnn or nngraph module from
     t7.load.
 
     Parameters are copies in the model's number type, on the CPU; those that shared memory are one Parameter.
     Each module is in training or evaluate mode as the file says. Tables are lists.
 
-    ``conversions``: for classes by name, such as 'nn.OneHot' or 'OneHot', functions of ``Fields`` that
-    return a torch.nn.Module; they come before the built-in ones. ``lua``: files that declare classes; Lua
-    computes those, and the classes that have no conversion but that th knows. Raises ConversionError with
-    the paths in the model (from ``path`` on) of modules that cannot be converted, OSError for a Lua file
-    that cannot be read, LuaError for one that cannot be run.
+    ``conversions``: functions of ``Fields`` that return a torch.nn.Module, by class name, such as 'nn.OneHot'
+    or 'OneHot'; they take precedence over the built-in ones. ``lua``: files that declare classes. Lua
+    computes those, and the classes without a conversion that th knows. Raises ConversionError with the paths
+    in the model (from ``path`` on) of modules that cannot be converted, OSError for a Lua file that cannot be
+    read, LuaError for one that fails.
     """
     return convert(model, path, lua=lua, conversions=conversions).module
 
 
 @dataclass(frozen=True)
 class Converted:
-    """A converted model. ``places``: path, Torch7 module and torch.nn counterpart of every module once,
-    children first."""
+    """A converted model. ``places``: path, Torch7 module and torch.nn counterpart of every module, without
+    duplicates, children first."""
 
     module: nn.Module
     places: tuple[tuple[str, t7.TorchObject, nn.Module], ...]
@@ -53,13 +53,14 @@ def convert(
     lua: LuaFiles = (),
     conversions: Mapping[str, Conversion] | None = None,
 ) -> Converted:
-    """Does as ``to_torch``, and also returns the counterpart of every module in the model."""
+    """Converts like ``to_torch``, and also returns the counterpart of every module in the model."""
     converter = Converter(_finder(LuaState(lua), conversions or {}))
     return Converted(converter.model(model, path), tuple(converter.places))
 
 
 def _finder(state: LuaState, own: Mapping[str, Conversion]) -> FindConversion:
-    """Returns what finds a class's conversion: the caller's, the files', a built-in one, th's own class."""
+    """Returns a function that finds a class's conversion: the caller's, the files', a built-in one, th's
+    class."""
 
     def find(typename: str) -> Conversion | None:
         given = own.get(typename) or own.get(typename.rpartition(".")[2])

@@ -1,4 +1,4 @@
-"""A torch.nn.Module with a forward of its own as a graph of layers: traced by torch.fx."""
+"""A torch.nn.Module with its own forward as a graph of layers, traced by torch.fx."""
 
 import copy
 import operator
@@ -15,13 +15,13 @@ Step = tuple[int | None, tuple[int, ...], int | None]
 
 
 class CannotTraceError(ValueError):
-    """The module does something that cannot be said in layers; the text names it."""
+    """The module does something that cannot be expressed in layers; the message names it."""
 
 
 def traced(module: nn.Module, is_layer: Callable[[nn.Module], bool]) -> nn.Module:
-    """Returns the graph of layers that ``module``'s forward goes through, an nngraph or a chain.
+    """Returns the graph of layers in ``module``'s forward, an nngraph or a chain.
 
-    ``is_layer``: whether a module inside is written as it is. Raises CannotTraceError.
+    ``is_layer``: whether an inner module is written as a layer. Raises CannotTraceError.
     """
 
     class Tracer(fx.Tracer):
@@ -30,7 +30,7 @@ def traced(module: nn.Module, is_layer: Callable[[nn.Module], bool]) -> nn.Modul
 
     try:
         graph = Tracer().trace(module)
-    except Exception as error:  # whatever the module's own code raises without values
+    except Exception as error:  # any error of the module's code when run without values
         reason = next(iter(str(error).splitlines()), type(error).__name__)
         raise CannotTraceError(f"its forward cannot be traced: {reason}") from None
     for node in reversed(list(graph.nodes)):
@@ -40,7 +40,7 @@ def traced(module: nn.Module, is_layer: Callable[[nn.Module], bool]) -> nn.Modul
 
 
 class _Builder:
-    """Makes a step of every node of a graph."""
+    """Turns every node of a graph into a step."""
 
     def __init__(self, module: nn.Module, graph: fx.Graph) -> None:
         self._module = module
@@ -48,7 +48,7 @@ class _Builder:
         self._children: list[nn.Module] = []
         self._used: set[int] = set()
         self._steps: list[Step] = []
-        self._places: dict[fx.Node, int] = {}  # of a node's step
+        self._places: dict[fx.Node, int] = {}  # the position of a node's step
         self._batch_sizes: set[fx.Node] = set()  # nodes that are the size of the batch
         self._shapes: set[fx.Node] = set()  # nodes that are a tensor's shape
         self._features: set[fx.Node] = set()  # nodes whose values are rows of features: (batch, features)
@@ -92,7 +92,7 @@ class _Builder:
             self._add_function(node)
 
     def _is_size(self, node: fx.Node) -> bool:
-        """Notes what is a shape, or the size of the batch: views need no other number."""
+        """Records nodes that are a shape or the batch size: the only computed numbers that views need."""
         source = node.args[0] if node.args else None
         if node.op == "call_method" and node.target == "size":
             (self._batch_sizes if node.args[1:] == (0,) else self._shapes).add(node)
@@ -122,7 +122,7 @@ class _Builder:
         module = self._module.get_submodule(str(node.target))
         if node.kwargs or not all(isinstance(value, fx.Node) for value in node.args):
             raise CannotTraceError(f"{node.target} is called with more than tensors")
-        if id(module) in self._used:  # nn's layers keep their last output: each use has its own
+        if id(module) in self._used:  # nn's layers keep their last output, so each use gets its own
             module = copy.deepcopy(module, {id(p): p for p in module.parameters()})
         self._used.add(id(module))
         rows = isinstance(module, nn.Flatten) or node.args[0] in self._features
@@ -155,7 +155,7 @@ _ELEMENTWISE = ("relu", "relu_", "dropout", "tanh", "sigmoid", "gelu", "silu", "
 
 
 class _Arguments:
-    """The arguments of a function or method, by place or by name."""
+    """The arguments of a function or method, by position or by name."""
 
     def __init__(self, node: fx.Node, builder: _Builder) -> None:
         self._node = node
@@ -171,7 +171,7 @@ class _Arguments:
         return self.get(0, "input")
 
     def rest(self, place: int = 1) -> list[Any]:
-        """Returns the numbers from a position on, which may be given as a list."""
+        """Returns the numbers from a position on, which may be one list."""
         values = list(self._node.args[place:])
         return list(values[0]) if len(values) == 1 and isinstance(values[0], list | tuple) else values
 

@@ -1,4 +1,4 @@
-"""PyTorch's recurrent layers over a known number of steps, as layers that torch.fx traces."""
+"""PyTorch's recurrent layers over a fixed number of steps, as layers that torch.fx can trace."""
 
 import copy
 from typing import Any
@@ -12,8 +12,8 @@ Recurrent = nn.LSTM | nn.GRU | nn.RNN
 def unrolled(module: nn.Module, steps: int) -> nn.Module:
     """Returns ``module`` with its recurrent layers unrolled for sequences of ``steps``.
 
-    It shares the parameters. A recurrent layer itself gives its outputs alone. Raises ValueError for what
-    cannot be unrolled.
+    It shares the parameters. A recurrent layer itself returns only its outputs. Raises ValueError for layers
+    that cannot be unrolled.
     """
     if isinstance(module, Recurrent):
         return _Outputs(Unrolled(module, steps))
@@ -28,7 +28,7 @@ def unrolled(module: nn.Module, steps: int) -> nn.Module:
 
 
 class Unrolled(nn.Module):
-    """A recurrent layer: gives what it gives, from zero states, for sequences of ``steps``."""
+    """A recurrent layer, unrolled for sequences of ``steps``, from zero states."""
 
     def __init__(self, layer: Any, steps: int) -> None:
         super().__init__()
@@ -96,7 +96,7 @@ class _Cell(nn.Module):
         self.of_state = _linear(layer, f"hh_{name}")
 
     def sums(self, x: Tensor, states: Any, count: int) -> tuple[Tensor, Tensor, Any]:
-        """Returns what the input and the last output give for the gates, and the states."""
+        """Returns the contributions of the input and of the last output to the gates, and the states."""
         of_input = self.of_input(x)
         states = states or (of_input[:, : self.size] * 0,) * count
         return of_input, self.of_state(states[0]), states

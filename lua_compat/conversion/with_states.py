@@ -1,4 +1,4 @@
-"""Recurrent nets as functions: their states are inputs, and the new ones outputs."""
+"""Recurrent nets as functions: their states are inputs, and the new states outputs."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,11 +18,11 @@ from lua_compat.torch_modules.repositories.rnn import (
 
 
 class WithStates(nn.Module):
-    """``net`` with further inputs, the states before, and further outputs, the states afterwards.
+    """``net`` with additional inputs, the states before, and additional outputs, the states after.
 
-    Zeros are the states of a beginning. ``states`` has the name and the shape of each, for the input that it
-    is made with; there are none where the net has no recurrent layers, or one whose first step is another
-    module's (rnn's Recurrent). Inputs are given one after the other, also where the net takes a table.
+    Zeros are the initial states. ``states`` has the name and the shape of each, for the input given to the
+    constructor; there are none if the net has no recurrent layers, or one whose first step is another
+    module's (rnn's Recurrent). Inputs are passed one after the other, even if the net takes a table.
     """
 
     def __init__(self, net: nn.Module, inputs: Sequence[Tensor]) -> None:
@@ -37,7 +37,7 @@ class WithStates(nn.Module):
             self._layers = [
                 (name, each)
                 for name, each in net.named_modules()
-                if isinstance(each, kinds) and each not in again  # these begin again in every call
+                if isinstance(each, kinds) and each not in again  # these start afresh in every call
             ]
         for layer in net.modules():
             if isinstance(layer, Remembering) and self._layers:
@@ -66,7 +66,8 @@ class WithStates(nn.Module):
 
     @contextmanager
     def _given(self, states: Sequence[Any]) -> Iterator[Callable[[], list[Any]]]:
-        """Gives the layers states; yields what tells the states that they have then. They lose them again."""
+        """Sets the layers' states; yields functions that return the new ones. Restores the layers
+        afterwards."""
         told: dict[nn.Module, Any] = {}
         for (_, layer), state in zip(self._layers, states, strict=True):
             if isinstance(layer, Stateful):
@@ -86,9 +87,10 @@ class WithStates(nn.Module):
 
 
 def _telling(layer: Any, state: Any, told: dict[nn.Module, Any]) -> Callable[[Tensor], Any]:
-    """Returns the forward of PyTorch's recurrent ``layer`` with a first state, which tells the last one."""
+    """Returns a forward of PyTorch's recurrent ``layer`` with an initial state, which reports the last
+    one."""
     kind: Any = next(base for base in type(layer).__mro__ if base.__module__ == nn.RNNBase.__module__)
-    whole = type(layer).forward is kind.forward  # else the outputs alone are given
+    whole = type(layer).forward is kind.forward  # otherwise only the outputs are returned
 
     def forward(input: Tensor) -> Any:
         hx = tuple(state) if isinstance(state, list) else state

@@ -23,7 +23,7 @@ TENSORS = {
     torch.int64: "torch.LongTensor",
 }
 
-# Classes that changed what they write; all others, those derived from them too, are at version 1.
+# Classes whose format has changed; all others, including derived classes, are at version 1.
 _VERSIONS = {
     "nn.BatchNormalization": 2,
     "nn.SpatialBatchNormalization": 2,
@@ -38,7 +38,7 @@ Substitute = Callable[[nn.Module, str], nn.Module | None]  # at a path: made of 
 
 
 class ModelWriter:
-    """Writes the modules of one model: one object, or one memory, in PyTorch is one in the file."""
+    """Writes the modules of one model: shared objects and shared memory in PyTorch are shared in the file."""
 
     def __init__(self, dtype: torch.dtype, find_export: FindExport, substitute: Substitute) -> None:
         self.typename = TENSORS[dtype]
@@ -46,10 +46,10 @@ class ModelWriter:
         self._find_export = find_export
         self._substitute = substitute
         self._modules: dict[int, t7.TorchObject] = {}
-        self._substitutes: list[nn.Module] = []  # kept, so that their ids stay theirs
+        self._substitutes: list[nn.Module] = []  # kept alive, so that their ids are not reused
         self._storages: dict[int, t7.Storage] = {}  # by address
         self._gradients: dict[tuple[Any, ...], t7.Storage] = {}
-        self._kept: list[torch.Tensor] = []  # their memory must not move while it is written
+        self._kept: list[torch.Tensor] = []  # kept alive, so that their addresses are not reused
 
     def module(self, module: nn.Module, path: str) -> t7.TorchObject:
         if id(module) in self._modules:
@@ -111,8 +111,8 @@ class ModuleWriter:
             self.fail(problem)
 
     def object(self, typename: str, **fields: Any) -> t7.TorchObject:
-        """Returns an object of the class with these fields, those that every nn module has, and the others
-        that are declared of a new one.
+        """Returns an object of the class with these fields, those of every nn module, and the others that a
+        new module of the class has.
 
         A torch tensor becomes a Torch7 tensor; for a parameter named 'weight' there is a 'gradWeight' of
         zeros. A tuple becomes a LongStorage, a list a table, and None is left out.
@@ -131,7 +131,7 @@ class ModuleWriter:
         return t7.TorchObject(typename, _VERSIONS.get(typename, 1), t7.LuaTable(written))
 
     def _declared(self, typename: str, given: dict[str, Any]) -> dict[str, Any]:
-        """Returns what a new module of the class has in the fields that are not given."""
+        """Returns the fields of a new module of the class that are not given."""
         declaration = find_declaration(typename)
         found: dict[str, Any] = {}
         for name, field in (declaration.fields if declaration else {}).items():
@@ -168,7 +168,7 @@ class ModuleWriter:
         return t7.Tensor(typename, None, (), ())
 
     def buffer(self, *shape: int) -> t7.Tensor:
-        """Returns zeros that the module computes in."""
+        """Returns a buffer of zeros."""
         return t7.Tensor.from_numpy(np.zeros(shape, t7.Tensor(self._model.typename, None, (), ()).dtype))
 
     def child(self, module: nn.Module, place: str) -> t7.TorchObject:

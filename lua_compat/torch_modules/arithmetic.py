@@ -1,4 +1,4 @@
-"""Constants, numbers and vectors added or multiplied, and products of matrices."""
+"""Additions and multiplications by constants, numbers and vectors, and products of matrices."""
 
 from torch import Tensor, nn
 

@@ -15,9 +15,9 @@ Size = tuple[int, ...]  # a torch.LongStorage of sizes
 class Torch7Module(nn.Module):
     """A layer whose Torch7 fields are annotations; the defaults of Torch7's class are its declaration's.
 
-    A field annotated ``nn.Parameter`` or ``nn.Parameter | None`` is registered as a parameter, ``Tensor`` as
-    a buffer, ``nn.Module`` as a child. Raises TypeError for a field that is missing, without a default, or
-    unknown.
+    Fields annotated ``nn.Parameter`` or ``nn.Parameter | None`` are registered as parameters, ``Tensor`` as
+    buffers, ``nn.Module`` as children. Raises TypeError for an unknown field, or a missing one without a
+    default.
     """
 
     typename: ClassVar[str] = ""  # of the Torch7 class; '' for 'nn.' and the name of the Python class
@@ -58,12 +58,12 @@ class Torch7Module(nn.Module):
 
 
 class InPlace(nn.Module):
-    """Mixed into a module that may overwrite its input: it does not while autograd records.
+    """A mixin for modules that may overwrite their input, which they do not while autograd records.
 
-    An operation before it may need its output for its gradient, as tanh does: Torch7's own gradient is then
-    computed from what was overwritten, and PyTorch refuses. ``inplace`` is false as long as gradients are
-    recorded, so that ``forward`` stays the base class's, and what recognises that class recognises this one.
-    ``shared``: others read the same input, a copy, and must see it overwritten.
+    An earlier operation may need its output for its gradient, as tanh does: Torch7's own gradient is then
+    computed from the overwritten values, and PyTorch refuses. ``inplace`` is false while gradients are
+    recorded, so that ``forward`` remains the base class's, and code that recognises that class recognises
+    this one, too. ``shared``: others read the same input (a copy), and must see it overwritten.
     """
 
     _inplace = False

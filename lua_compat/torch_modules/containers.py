@@ -10,15 +10,15 @@ from convnet_benchmarks.nets.modules.torch7 import Concat, ConcatTable
 from lua_compat.torch_modules import shape
 from lua_compat.torch_modules.base import InPlace
 
-# Their output is their input's memory.
+# Their output shares memory with their input.
 _VIEWS = (nn.Identity, nn.Flatten, nn.Unflatten, InPlace)
 
 
 def share_input(*branches: nn.Module) -> bool:
-    """Lets the layers that overwrite the branches' common input do so, and tells whether there are any.
+    """Makes layers that overwrite the branches' common input do so; returns whether there are any.
 
-    All branches then see what was overwritten, as in Torch7. While autograd records, whoever gives them the
-    input gives a copy: what made it may need it for its gradient.
+    All branches then see the overwritten values, as in Torch7. While autograd records, the caller passes a
+    copy of the input, because the operation that produced it may need it for its gradient.
     """
     found = [layer for branch in branches for layer in _overwriting(branch)]
     for layer in found:
@@ -44,7 +44,7 @@ def _overwriting(module: nn.Module) -> list[InPlace]:
 
 
 def copied(input: Any) -> Any:
-    """Returns a tensor, or the tensors of a table, copied while autograd records; otherwise as they are."""
+    """Returns a tensor, or the tensors of a table, copied while autograd records; otherwise unchanged."""
     if not torch.is_grad_enabled():
         return input
     return input.clone() if isinstance(input, Tensor) else [copied(item) for item in input]
@@ -93,7 +93,7 @@ class Parallel(nn.ModuleList):
 
 
 class DepthConcat(nn.ModuleList):
-    """As Concat along ``dimension``; smaller outputs are centred in the largest and padded with zeros.
+    """Like Concat along ``dimension``; smaller outputs are centred in the largest and padded with zeros.
 
     ``copies``: the input, because some children overwrite it.
     """

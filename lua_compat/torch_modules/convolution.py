@@ -30,7 +30,7 @@ class VolumetricFullConvolution(_FullConvolution, nn.ConvTranspose3d):
 
 
 class SpatialConvolutionMap(Torch7Module):
-    """A convolution with only the connections of ``connTable``: (connections, 2), 1-based planes in and out.
+    """A convolution with only the connections in ``connTable``: (connections, 2), 1-based planes in and out.
 
     weight: (connections, kH, kW); bias: (planes out,).
     """
@@ -51,7 +51,7 @@ class SpatialConvolutionMap(Torch7Module):
 
 
 class SpatialConvolutionLocal(Torch7Module):
-    """A convolution with weights of its own at each place of an iH x iW image.
+    """A convolution with separate weights at each position of an iH x iW image.
 
     weight: (oH, oW, planes out, planes in, kH, kW); bias: (planes out, oH, oW).
     """
@@ -106,7 +106,7 @@ class TemporalConvolution(nn.Conv1d):
 
 
 class TemporalRowConvolution(nn.Conv1d):
-    """A Conv1d of each feature alone; frames in rows unless ``featFirst``."""
+    """A Conv1d of each feature separately; frames in rows unless ``featFirst``."""
 
     def __init__(self, *args: Any, featFirst: bool = False, **options: Any) -> None:
         super().__init__(*args, **options)

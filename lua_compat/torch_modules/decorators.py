@@ -9,7 +9,7 @@ from lua_compat.torch_modules.base import Size, Torch7Module
 
 
 class Bottle(Torch7Module):
-    """Folds the leading dimensions of an input of more than ``nInputDim`` into the first one it leaves."""
+    """Merges the leading dimensions of an input of more than ``nInputDim`` dimensions into one."""
 
     module: nn.Module
     nInputDim: int

@@ -11,8 +11,8 @@ class InPlaceDropout(InPlace, nn.Dropout):
 
 
 class Dropout(InPlace, Torch7Module):
-    """Zeros with probability ``p``; the rest is scaled by 1 / (1 - p) when training (``v2``), else it is
-    everything that is scaled, by 1 - p, when evaluating."""
+    """Zeros elements with probability ``p``; with ``v2`` the others are scaled by 1 / (1 - p) when training,
+    otherwise all are scaled by 1 - p when evaluating."""
 
     p: float
     v2: bool = True
@@ -33,7 +33,7 @@ class Dropout(InPlace, Torch7Module):
 
 
 class SpatialDropout(Dropout):
-    """Drops whole planes; Torch7's scales by 1 - p when evaluating."""
+    """Drops whole planes; scales by 1 - p when evaluating, as in Torch7."""
 
     v2: bool = False
 

@@ -11,7 +11,7 @@ class GraphModule(nn.Module):
     """nngraph's gModule: ``steps`` in an order in which every step comes after its inputs.
 
     A step is (child, inputs, select): the index of its child or None for none, the indices of the steps whose
-    outputs it takes in order, and the place it selects from a table or None. Step 0 is the input.
+    outputs it takes in order, and the position it selects from a table, or None. Step 0 is the input.
     """
 
     def __init__(
@@ -29,7 +29,7 @@ class GraphModule(nn.Module):
         self._copied = {place for place in range(len(steps)) if self._is_overwritten_for_others(place)}
 
     def _is_overwritten_for_others(self, place: int) -> bool:
-        """Whether several steps take the step's output, and some overwrite it."""
+        """Returns whether several steps take the step's output, and some overwrite it."""
         takers = [child for child, sources, _ in self.steps for source in sources if source == place]
         modules = [self.children_in_order[child] for child in takers if child is not None]
         return len(takers) + self.outputs.count(place) > 1 and share_input(*modules)

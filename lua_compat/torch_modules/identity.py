@@ -1,4 +1,4 @@
-"""Layers that hand on what they get, some with another gradient, and one that hands on something else."""
+"""Layers that return their input, some with another gradient, and one that returns something else."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ class GradientReversal(Torch7Module):
 
 
 class ZeroGrad(Torch7Module):
-    """The input; nothing behind it gets a gradient."""
+    """The input; its gradient is zero."""
 
     def forward(self, input: Tensor) -> Tensor:
         return _Reversal.apply(input, 0.0)

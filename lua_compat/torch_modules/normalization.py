@@ -12,8 +12,8 @@ from lua_compat.torch_modules.base import Torch7Module
 class _OneSampleRules:
     """The rules of Torch7's batch normalization that torch.nn's lacks, mixed into nn.BatchNorm1d/2d/3d.
 
-    Training on a batch of one sample uses the running statistics and leaves them as they are; an input
-    without a batch dimension is taken when evaluating.
+    Training on a batch of one sample uses the running statistics without changing them; when evaluating, an
+    input without a batch dimension is accepted.
     """
 
     sample_dims: int
@@ -46,14 +46,14 @@ class VolumetricBatchNormalization(_OneSampleRules, nn.BatchNorm3d):
 
 
 class SpatialCrossMapLRN(nn.LocalResponseNorm):
-    """nn.LocalResponseNorm that takes three dimensions for the planes of one image."""
+    """nn.LocalResponseNorm that treats three dimensions as one image."""
 
     def forward(self, input: Tensor) -> Tensor:
         return super().forward(input.unsqueeze(0)).squeeze(0) if input.dim() == 3 else super().forward(input)
 
 
 class Normalize(Torch7Module):
-    """Each row over its ``p``-norm, (sum |x|^p + eps)^(1/p); p may be infinite: max |x| + eps."""
+    """Each row divided by its ``p``-norm, (sum |x|^p + eps)^(1/p); p may be infinite: max |x| + eps."""
 
     p: float
     eps: float
@@ -66,7 +66,7 @@ class Normalize(Torch7Module):
 
 
 def _fix(module: nn.Module) -> None:
-    """Turns parameters that nothing trains into buffers."""
+    """Turns untrained parameters into buffers."""
     for part in module.modules():
         for name, parameter in list(part.named_parameters(recurse=False)):
             delattr(part, name)
@@ -76,7 +76,7 @@ def _fix(module: nn.Module) -> None:
 class SpatialSubtractiveNormalization(Torch7Module):
     """Subtracts the local mean over all planes; at the border the mean of what is inside the image.
 
-    ``meanestimator``: planes to the weighted sum under ``kernel`` (what it was made from), in every plane.
+    ``meanestimator``: maps planes to their sum weighted by ``kernel``, in every plane.
     """
 
     meanestimator: nn.Module
@@ -91,13 +91,12 @@ class SpatialSubtractiveNormalization(Torch7Module):
         return input - self._estimated(self.meanestimator, input) / self._inside(input)
 
     def _estimated(self, estimator: nn.Module, input: Tensor) -> Tensor:
-        """Returns the estimator's result for each element; it puts the planes into a dimension of their
-        own."""
+        """Returns the estimator's result for each element; it adds a dimension for the planes."""
         estimate: Tensor = estimator(input)
         return estimate.reshape(input.shape)
 
     def _inside(self, input: Tensor) -> Tensor:
-        """Returns how much of the kernel lies inside the image, for each place of one image."""
+        """Returns how much of the kernel is inside the image, for each position of one image."""
         with torch.no_grad():
             return self._estimated(
                 self.meanestimator, torch.ones_like(input[0] if input.dim() == 4 else input)
@@ -105,7 +104,8 @@ class SpatialSubtractiveNormalization(Torch7Module):
 
 
 class SpatialDivisiveNormalization(SpatialSubtractiveNormalization):
-    """Divides by the local standard deviation over all planes, at least ``threshold``, else ``thresval``."""
+    """Divides by the local standard deviation over all planes, which is replaced by ``thresval`` if it is not
+    above ``threshold``."""
 
     stdestimator: nn.Module
     threshold: float

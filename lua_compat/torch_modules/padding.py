@@ -1,4 +1,4 @@
-"""Images, volumes and slices with a border."""
+"""Padding of images, volumes and slices."""
 
 import torch
 from torch import Tensor

@@ -1,4 +1,4 @@
-"""Vectors compared with stored ones, or with each other."""
+"""Comparisons of vectors with stored ones, or with each other."""
 
 import math
 
@@ -39,7 +39,7 @@ class Euclidean(Torch7Module):
 
 
 class WeightedEuclidean(Torch7Module):
-    """As Euclidean, with a factor diagCov (in, out) for each difference."""
+    """Like Euclidean, with a factor diagCov (in, out) for each difference."""
 
     weight: nn.Parameter
     diagCov: nn.Parameter

@@ -1,4 +1,4 @@
-"""Layers that take or give tables."""
+"""Layers that take or return tables."""
 
 import functools
 import operator
@@ -27,7 +27,7 @@ class SplitTable(Torch7Module):
 
 
 class SelectTable(Torch7Module):
-    """The element at ``index``: a place, negative from the end, or the name of a field."""
+    """The element at ``index``: a position, negative from the end, or the name of a field."""
 
     index: int | str
 

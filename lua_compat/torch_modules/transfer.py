@@ -1,4 +1,4 @@
-"""Functions of each element, and the softmaxes."""
+"""Elementwise functions and softmax layers."""
 
 import torch
 from torch import Tensor, nn
@@ -87,7 +87,7 @@ class RReLU(InPlace, nn.RReLU):
 
 
 class PReLU(nn.PReLU):
-    """nn.PReLU that takes one dimension for the features of one sample."""
+    """nn.PReLU that treats one dimension as the features of one sample."""
 
     def forward(self, input: Tensor) -> Tensor:
         if self.num_parameters > 1 and input.dim() == 1:
@@ -96,7 +96,7 @@ class PReLU(nn.PReLU):
 
 
 def softmax_axis(input: Tensor) -> int:
-    """Returns the axis that Torch7's softmaxes normalize: of vectors, rows, planes of images."""
+    """Returns the axis along which Torch7's softmax layers normalize: vectors, rows, planes of images."""
     if not 1 <= input.dim() <= 4:
         raise ValueError(f"1D, 2D, 3D or 4D input expected, not {input.dim()}D")
     return 0 if input.dim() in (1, 3) else 1
@@ -131,7 +131,7 @@ class SampleSoftMax(Torch7Module):
     log: bool = False
 
     def forward(self, input: Tensor) -> Tensor:
-        softmax_axis(input)  # refuses what has too many dimensions
+        softmax_axis(input)  # refuses inputs of too many dimensions
         elements = input.flatten() if input.dim() in (1, 3) else input.flatten(1)
         function = functional.log_softmax if self.log else functional.softmax
         return function(elements, -1).view_as(input)

@@ -1,4 +1,4 @@
-"""Larger images and volumes."""
+"""Upsampling of images and volumes."""
 
 from torch import Tensor
 from torch.nn import functional

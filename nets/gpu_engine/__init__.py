@@ -1,4 +1,4 @@
-"""The GPU engine: the three phases of any torch.nn.Module, each layer by the way found fastest."""
+"""The GPU engine: the three phases of any torch.nn.Module, each layer by the fastest way."""
 
 from convnet_benchmarks.nets.gpu_engine.compilation import GpuPhases, compile
 

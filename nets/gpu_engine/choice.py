@@ -1,4 +1,4 @@
-"""Picks the fastest right way for each layer and phase, by running them on the layer's own data."""
+"""Chooses the fastest correct way for each layer and phase, by running them on the layer's own data."""
 
 import contextlib
 import math
@@ -18,18 +18,18 @@ from convnet_benchmarks.nets.gpu_engine.shape import Convolution
 from convnet_benchmarks.nets.gpu_engine.ways import Compute, Pass, family, is_compiled, rounds_to_tf32, ways
 from convnet_benchmarks.nets.phases import PHASES, WEIGHT_GRADIENT
 
-VERSION = 2  # of the ways: a new one forgets the times of the old
-# How far a part of a result may be from float64, as a part of the largest element ...
+VERSION = 2  # of the ways: times of older versions are ignored
+# The largest error of a part of a result compared with float64, relative to the largest element ...
 _TOLERANCES = {torch.float64: 1e-12, torch.float32: 1e-5}
 _OTHER_TOLERANCE = 2e-2  # half precision, and float32 rounded to TF32
-_FROM_PLAINEST = 3e-2  # ... and all of it from the plainest way's
+_FROM_PLAINEST = 3e-2  # ... and of all of it compared with the simplest way's
 _RUNS = 3
 _SLOWER_IS_OUT = 1.5  # after one run
 
 
 @dataclass
 class Tried:
-    """One way: milliseconds, its error as a part of the largest element, and why it was not taken, if so."""
+    """One way: milliseconds, its error relative to the largest element, and why it was not taken, if so."""
 
     ms: float = math.inf
     error: float = 0.0
@@ -38,7 +38,7 @@ class Tried:
 
 @dataclass
 class Chosen:
-    """The way of each phase, and all that were tried in this process."""
+    """The way of each phase, and all ways tried in this process."""
 
     shape: Convolution
     names: dict[str, str] = field(default_factory=dict)
@@ -49,9 +49,9 @@ class Chosen:
 class Chooser:
     """Chooses for layers in ``channels_last`` or PyTorch's usual layout; equal shapes share a choice.
 
-    ``families``: those of the ways that may be taken. ``path``: the file of times (None: keep none).
-    ``seconds``: for how long ways are tried; then what is mostly the fastest is taken, if it is right.
-    ``told`` is called with each way's name before it is tried.
+    ``families``: the families of ways that may be taken. ``path``: the file of times (None: not kept).
+    ``seconds``: for how long ways are tried; after that the one that is usually the fastest is taken, if it
+    is correct. ``told`` is called with each way's name before it is tried.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Chooser:
     ) -> None:
         self.channels_last = channels_last
         self.chosen: dict[Convolution, Chosen] = {}
-        self.seconds = 0.0  # that choosing took
+        self.seconds = 0.0  # spent on choosing
         self._families = set(families)
         self._path = path
         self._most_seconds = seconds
@@ -73,7 +73,7 @@ class Chooser:
         self._new: Times = {}
 
     def plainest(self, shape: Convolution) -> Chosen:
-        """Returns the first way of each phase, which needs no choice."""
+        """Returns the first (simplest) way of each phase, without timing."""
         found = Chosen(shape)
         for phase in PHASES:
             name, compute = next(iter(ways(shape, phase, self.channels_last).items()))
@@ -85,9 +85,7 @@ class Chooser:
             return self.chosen[one.shape]
         started = time.perf_counter()
         found = self.chosen[one.shape] = Chosen(one.shape)
-        kept: dict[
-            str, object
-        ] = {}  # what an earlier phase has made for a later one, which costs that nothing
+        kept: dict[str, object] = {}  # operands made by an earlier phase, which a later one can reuse
         for phase in phases:
             candidates = self._candidates(one.shape, phase)
             key = self._key(one.shape, phase)
@@ -97,7 +95,7 @@ class Chooser:
                 times = {name: way.ms for name, way in tried.items()}
                 if len(times) == len(candidates):
                     self._new[key] = times
-            # None may be right enough: then the first, PyTorch's own.
+            # If none is correct enough, the first: PyTorch's own.
             name = min(candidates, key=lambda name: times.get(name, math.inf))
             found.names[phase], found.compute[phase] = name, candidates[name]
             if phase != WEIGHT_GRADIENT:
@@ -160,14 +158,14 @@ class Chooser:
                 else:
                     tried.ms = milliseconds(run, _SLOWER_IS_OUT * best)
                     best = min(best, tried.ms)
-            except Exception as error:  # whatever keeps a way from running: it is as if it were not there
+            except Exception as error:  # any error: the way is skipped
                 tried.why_not = f"{type(error).__name__}: {error}"[:300]
-                torch.cuda.synchronize()  # what the device itself cannot get over ends here
+                torch.cuda.synchronize()  # an unrecoverable error of the device is raised here
         return found
 
 
 def machine_key() -> str:
-    """Names all that a choice depends on besides the layer: the card and what computes on it."""
+    """Identifies all that a choice depends on besides the layer: the card and its software."""
     try:
         from triton import __version__ as triton
     except ImportError:
@@ -183,7 +181,8 @@ def _tolerance(dtype: torch.dtype) -> float:
 
 
 def _likely(candidates: Mapping[str, Compute]) -> dict[str, Compute]:
-    """Returns the plainest and what is mostly the fastest, where there is no time for more."""
+    """Returns the simplest way and the one that is usually the fastest, for when there is no time for
+    more."""
     first = next(iter(candidates))
     compiled = [name for name in candidates if is_compiled(name)]
     return {name: candidates[name] for name in dict.fromkeys((first, *compiled[:1]))}
@@ -199,7 +198,7 @@ def milliseconds(run: Callable[[], object], slow: float = math.inf) -> float:
 
 def _timed(run: Callable[[], object]) -> float:
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    # Takes the device as long as the host needs to issue the run, and leaves nothing of it in the cache.
+    # Keeps the device busy while the host issues the run, and flushes the cache.
     _other_memory().zero_()
     begin.record()
     run()
@@ -215,7 +214,7 @@ def _other_memory() -> Tensor:
 
 
 def free_memory() -> None:
-    """Frees what timing has used."""
+    """Frees the memory used for timing."""
     _other_memory.cache_clear()
     torch.cuda.empty_cache()
 
@@ -227,7 +226,7 @@ def compile_ahead(chooser: Chooser, passes: Iterable[Pass], threads: int) -> Non
         return torch.empty_like(x, device="meta")
 
     def compile(compute: Compute, one: Pass) -> None:
-        with contextlib.suppress(Exception):  # it will say so when it is tried
+        with contextlib.suppress(Exception):  # the error is reported when it is tried
             compute(one)
 
     with ThreadPoolExecutor(threads) as pool:

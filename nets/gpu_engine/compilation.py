@@ -1,4 +1,4 @@
-"""Makes a module ready to run on a GPU, each layer and phase by the fastest way that was found right."""
+"""Makes a module ready to run on a GPU, each layer and phase by the fastest correct way."""
 
 import contextlib
 import math
@@ -20,11 +20,12 @@ from convnet_benchmarks.nets.gpu_engine.ways import COMPILED, PYTORCHS, has_trit
 from convnet_benchmarks.nets.hooks import hook_within, needs_whole_backward
 from convnet_benchmarks.nets.phases import Phases
 
-# On cards of these compute capabilities a run has shown the kernels compiled by Triton to be right and faster
+# On cards of these compute capabilities the kernels compiled by Triton have been shown to be correct and
+# faster
 # (docs/gpu.md). With "experimental" they need not be proven.
 _PROVEN_CAPABILITIES = ((9, 0),)
 _STOCK = "stock"  # in the report: PyTorch's own kernels
-_LEAST_CAPABILITY = (8, 0)  # of a card with tensor cores that take what the kernels need
+_LEAST_CAPABILITY = (8, 0)  # of a card whose tensor cores support the kernels' types
 _PASSES = 3  # that compare graphs, calls and PyTorch's own kernels
 
 
@@ -41,19 +42,19 @@ class GpuPhases:
         self._chosen = chosen
         self._graphs: GraphPhases | None = None
         self._runs: Phases = chosen
-        self._calls_pytorch = False  # what runs by calls
+        self._calls_pytorch = False  # whether PyTorch's own kernels run where there are no graphs
         self._layout = layout
-        self._input: Tensor | None = None  # the caller's, and in the phases' layout
+        self._input: Tensor | None = None  # the caller's input, and the same in the phases' layout
         self._own: Tensor | None = None
 
     @property
     def by_calls(self) -> ChosenPhases:
-        """Returns the phases as they run where they are not graphs."""
+        """Returns the phases as run without graphs."""
         return self._chosen
 
     @property
     def on_pytorch(self) -> bool:
-        """Returns whether PyTorch's own kernels run, which were faster than all else."""
+        """Returns whether PyTorch's own kernels run, because they were the fastest."""
         return self._calls_pytorch and self._graphs is None
 
     @property
@@ -64,8 +65,8 @@ class GpuPhases:
         return input.contiguous(memory_format=self._layout) if input.dim() == 4 else input
 
     def pick(self, input: Tensor) -> None:
-        """Keeps what takes a pass over ``input`` the least time: CUDA graphs of the phases, calls of the
-        ways, or PyTorch's own kernels.
+        """Chooses what takes the least time for a pass over ``input``: CUDA graphs of the phases, calls of
+        the ways, or PyTorch's own kernels.
         """
         with all_kept(self.module):
             by_calls = _median_ms(self._passing(input))
@@ -79,9 +80,9 @@ class GpuPhases:
             self._graphs = None
             self._chosen.by_pytorch(True)
             by_pytorch = math.inf
-            with contextlib.suppress(torch.OutOfMemoryError):  # the graphs' memory is in use, too
+            with contextlib.suppress(torch.OutOfMemoryError):  # the graphs' memory is also in use
                 by_pytorch = _median_ms(self._passing(input))
-        self._prefer(by_calls, by_pytorch)  # also for when graphs no longer hold
+        self._prefer(by_calls, by_pytorch)  # also for when the graphs are outdated
         told = f"{by_calls:.3g} ms a pass by calls, {by_pytorch:.3g} by PyTorch's own kernels"
         if by_graphs < min(by_calls, by_pytorch):
             self._graphs = graphs
@@ -92,7 +93,7 @@ class GpuPhases:
             torch.cuda.empty_cache()
 
     def pick_for_inference(self, input: Tensor) -> None:
-        """Keeps the ways for updateOutput alone, unless PyTorch's own kernels take less time."""
+        """Chooses the ways for updateOutput alone, unless PyTorch's own kernels take less time."""
         by_ways = _median_ms(lambda: self.infer(input))
         self._chosen.by_pytorch(True)
         self._prefer(by_ways, _median_ms(lambda: self.infer(input)))
@@ -102,7 +103,7 @@ class GpuPhases:
         self._chosen.by_pytorch(self._calls_pytorch)
 
     def _passing(self, input: Tensor) -> Callable[[], None]:
-        """Returns a pass of the three phases over ``input``, the output its own gradient."""
+        """Returns a function that runs the three phases on ``input``, with the output as its own gradient."""
 
         def one_pass() -> None:
             output = self.updateOutput(input)
@@ -148,7 +149,7 @@ class GpuPhases:
         self.close()
 
     def report(self) -> Report:
-        """Returns the way of each layer in each phase."""
+        """Returns the report: the way of each layer in each phase."""
         names = {module: name for name, module in self.module.named_modules()}
         layers = tuple(
             LayerReport(
@@ -178,15 +179,15 @@ def compile(
     tuning_seconds: float | None = None,
     told: Callable[[int, int], None] | None = None,
 ) -> GpuPhases:
-    """Prepares the three phases of ``module``, on a GPU as its ``input``, for inputs of that shape.
+    """Prepares the three phases of ``module``, which is on a GPU like ``input``, for inputs of that shape.
 
-    Ways are tried on ``input`` and on what the layers make of it, and their times kept in ``tuning_file`` (by
-    default in the user's cache folder). ``experimental``: also by what no run on a card has shown to be right
-    and faster. ``inference``: updateOutput alone. ``tuning_seconds``: for how long ways are tried.
-    ``told(layer, layers)`` is called before a layer's are, counted from 1. The module's parameters may be
-    laid out channels-last.
+    Ways are tried on ``input`` and on the layers' intermediate results, and their times kept in
+    ``tuning_file`` (by default in the user's cache folder). ``experimental``: also tries ways that have not
+    been shown to be correct and faster on this kind of card. ``inference``: updateOutput alone.
+    ``tuning_seconds``: for how long ways are tried. ``told(layer, layers)`` is called before a layer's ways
+    are tried, counted from 1. The module's parameters may be converted to channels-last layout.
     """
-    # They are the user's: a graph would not run them, and comparing would run them too often.
+    # Hooks are user code: a graph would not run them, and timing would run them too often.
     hooked = bool(hook_within(module)) or needs_whole_backward(module)
     families = families_on(torch.cuda.get_device_capability(), experimental)
     exact = input.dtype in (torch.float32, torch.float64) and not rounds_to_tf32()
@@ -214,7 +215,7 @@ def compile(
 
 
 def families_on(capability: tuple[int, int], experimental: bool) -> tuple[str, ...]:
-    """Returns the families of ways that may be taken on a card."""
+    """Returns the families of ways allowed on a card."""
     compiles = capability in _PROVEN_CAPABILITIES or (experimental and capability >= _LEAST_CAPABILITY)
     return (*PYTORCHS, *COMPILED) if compiles and has_triton() else PYTORCHS
 

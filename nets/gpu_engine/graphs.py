@@ -6,13 +6,13 @@ from torch import Tensor, nn
 from convnet_benchmarks.nets.gpu_engine.state import Watched
 from convnet_benchmarks.nets.phases import Phases
 
-_WARM_PASSES = 2  # what is made or chosen in the first passes must be there before the capture
+_WARM_PASSES = 2  # first passes allocate memory and choose algorithms, which must happen before the capture
 
 
 class GraphPhases:
     """Replays the phases of ``phases``, captured for inputs of ``input``'s shape.
 
-    The passes that this takes leave gradients and running statistics. Raises RuntimeError if the phases do
+    This runs passes, which change gradients and running statistics. Raises RuntimeError if the phases do
     something that cannot be captured.
     """
 
@@ -44,7 +44,7 @@ class GraphPhases:
         self._watched = Watched(module)
 
     def outdated(self) -> bool:
-        """Returns whether the module's memory or modes are not those that the graphs work with."""
+        """Returns whether the module's memory or modes differ from those of the graphs."""
         return self._watched.changed()
 
     def takes(self, input: Tensor) -> bool:
@@ -62,7 +62,7 @@ class GraphPhases:
         return self._grad_input
 
     def accGradParameters(self, input: Tensor, gradOutput: Tensor) -> None:
-        # The graph adds to gradients of its own where somebody has put others in their place.
+        # The graph adds to its own gradient tensors, even if the parameters' ``.grad`` have been replaced.
         replaced = []
         for parameter, own in self._gradients:
             if parameter.grad is not own:
@@ -78,7 +78,7 @@ class GraphPhases:
     def zeroGradParameters(self) -> None:
         for parameter, own in self._gradients:
             if parameter.grad is None:
-                parameter.grad = own  # so that nothing is copied in accGradParameters
+                parameter.grad = own  # so that accGradParameters need not copy
         self._phases.zeroGradParameters()
 
     def close(self) -> None:

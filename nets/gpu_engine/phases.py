@@ -1,4 +1,4 @@
-"""The three phases on a GPU, each layer's by the way that was found the fastest."""
+"""The three phases on a GPU, each layer's by its fastest way."""
 
 import os
 from collections.abc import Callable
@@ -26,7 +26,7 @@ from convnet_benchmarks.nets.phases import (
 
 
 class ChosenPhases(AutogradPhases):
-    """As :class:`AutogradPhases`, with ways chosen for each Conv2d and Linear."""
+    """Like :class:`AutogradPhases`, with ways chosen for each Conv2d and Linear."""
 
     def __init__(self, module: nn.Module, chooser: Chooser) -> None:
         self.layers: list[Layer] = []
@@ -45,12 +45,12 @@ class ChosenPhases(AutogradPhases):
         return layer
 
     def by_pytorch(self, on: bool) -> None:
-        """Runs every layer by PyTorch's own kernels, or again by the ways that were chosen."""
+        """Runs every layer by PyTorch's own kernels, or again by the chosen ways."""
         for layer in self.layers:
             layer.by_pytorch = on
 
     def choose(self, input: Tensor, told: Callable[[int, int], None] | None = None) -> None:
-        """Chooses on a pass over ``input`` that leaves no gradients; the output is its own gradient.
+        """Chooses during a pass over ``input`` with the output as its own gradient; restores gradients.
 
         ``told(layer, layers)`` is called before a layer's ways are tried, counted from 1.
         """
@@ -74,7 +74,7 @@ class ChosenPhases(AutogradPhases):
 
 
 class Layer:
-    """Stands in for the forward of a Conv2d or Linear."""
+    """Replaces the forward of a Conv2d or Linear."""
 
     def __init__(self, module: Any, plain: Recorder, calls: list[Call], chooser: Chooser) -> None:
         self.module = module
@@ -132,7 +132,7 @@ class Layer:
             return
         weight, bias = self._parameters["weight"], self._parameters["bias"]
         chosen = self.chosen[saved.shape]
-        if self._is_linear and chosen.names[WEIGHT_GRADIENT] == "mm":  # which adds to the gradient by itself
+        if self._is_linear and chosen.names[WEIGHT_GRADIENT] == "mm":  # which adds to the gradient itself
             self._plain.accumulate((saved.x, weight, bias), gradients)
             return
         saved.gradient = self.as_image(gradients[0])
@@ -155,7 +155,7 @@ class _Function(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, layer: Layer, chosen: Chosen, one: Pass, input: Tensor) -> Tensor:
         ctx.layer, ctx.chosen, ctx.one, ctx.like = layer, chosen, one, input
-        # Detached it is no view, so that a layer that works in place may follow.
+        # Detached, it is not a view, so that an in-place layer may follow.
         return layer.as_given(chosen.compute[FORWARD](one), input).detach()
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Computes in float64 a part of what a way computes, to compare it with."""
+"""Computes part of a phase's result in float64, for comparison with a way's."""
 
 import math
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from torch import Tensor
 from convnet_benchmarks.nets.gpu_engine.ways import Pass
 from convnet_benchmarks.nets.phases import FORWARD, INPUT_GRADIENT
 
-_CHANNELS = 4  # of the output, at either end: those whose weights' gradients are computed
+_CHANNELS = 4  # of the output, at either end: the gradients of their weights are computed
 
 
 @dataclass(frozen=True)
 class Reference:
-    """``part`` of a phase's result in float64: along its first dimension, the indices ``of``.
+    """``part`` of a phase's result in float64: the indices ``of`` along its first dimension.
 
     float32 kernels that save multiplications may be far from it: on an H200 cuDNN's own for 5x5 weights
     differed by 1.3e-3 of the largest element.
@@ -24,7 +24,7 @@ class Reference:
     part: Tensor
 
     def error(self, result: Tensor) -> float:
-        """Returns the largest difference from ``part``, as a part of its largest element."""
+        """Returns the largest difference from ``part``, relative to its largest element."""
         return relative(result[self.of].double(), self.part)
 
 
@@ -51,7 +51,7 @@ def reference(one: Pass, phase: str) -> Reference:
 
 
 def relative(result: Tensor, expected: Tensor) -> float:
-    """Returns the largest difference as a part of the largest element of ``expected``."""
+    """Returns the largest difference, relative to the largest element of ``expected``."""
     largest = float(torch.linalg.vector_norm(expected, math.inf))
     gap = float(torch.linalg.vector_norm(result - expected, math.inf))
     return gap / largest if largest else gap

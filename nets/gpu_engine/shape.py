@@ -37,7 +37,7 @@ class Convolution:
 
     @property
     def multiply_adds(self) -> int:
-        """Counts those of one phase."""
+        """Counts the multiply-adds of one phase."""
         return self.pixels * self.in_channels * self.out_channels * self.kernel[0] * self.kernel[1]
 
     def __str__(self) -> str:

@@ -1,4 +1,5 @@
-"""Keeps and watches what a module on a GPU holds: gradients, statistics, random numbers, memory, modes."""
+"""Preserves and watches the state of a module on a GPU: gradients, statistics, random numbers, memory,
+modes."""
 
 import contextlib
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from convnet_benchmarks.nets.engine.trace import state_kept
 
 @contextlib.contextmanager
 def all_kept(module: nn.Module) -> Iterator[None]:
-    """Keeps the module's buffers and gradients, and the random generators, as they are before."""
+    """Restores the module's buffers and gradients, and the random generators, afterwards."""
     gradients = [
         (one, one.grad, None if one.grad is None else one.grad.clone()) for one in module.parameters()
     ]
@@ -29,7 +30,7 @@ def all_kept(module: nn.Module) -> Iterator[None]:
 
 
 class Watched:
-    """Sees whether a module still has the memory and the modes that a CUDA graph was captured with."""
+    """Checks whether a module still has the memory and the modes that a CUDA graph was captured with."""
 
     def __init__(self, module: nn.Module) -> None:
         self._module = module

@@ -1,6 +1,6 @@
 """The ways to compute one convolution or Linear layer's three phases, by name.
 
-A way is made for a shape; what it computes is checked and timed by ``nets/gpu_engine/choice.py``.
+A way is made for a shape; its results are checked and timed by ``nets/gpu_engine/choice.py``.
 """
 
 import contextlib
@@ -15,12 +15,12 @@ from torch import Tensor
 from convnet_benchmarks.nets.gpu_engine.shape import Convolution
 from convnet_benchmarks.nets.phases import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
 
-_FEW = 4  # images: PyTorch's native kernels take them one after the other
+_FEW = 4  # images: PyTorch's native kernels process them one after the other
 
 
 @dataclass
 class Pass:
-    """The tensors of one call of a layer; ``kept`` has operands that a later phase can use again.
+    """The tensors of one call of a layer; ``kept`` has operands that a later phase can reuse.
 
     ``x`` and ``gradient`` are (n, channel, h, w), also for Linear, with h = w = 1.
     """
@@ -33,11 +33,11 @@ class Pass:
     kept: dict[str, Any] = field(default_factory=dict)
 
     def again(self, kept: Mapping[str, Any] | None = None) -> "Pass":
-        """Returns the same call, before a phase has made anything but what is in ``kept``."""
+        """Returns the same call with no operands except those in ``kept``."""
         return replace(self, kept=dict(kept or {}))
 
     def mapped(self, change: Callable[[Tensor], Tensor]) -> "Pass":
-        """Returns the call with ``change`` of its tensors."""
+        """Returns the call with ``change`` applied to its tensors."""
         x, weight, bias, gradient = (
             None if one is None else change(one) for one in (self.x, self.weight, self.bias, self.gradient)
         )
@@ -46,7 +46,7 @@ class Pass:
 
     @property
     def sizes(self) -> tuple[Any, ...]:
-        """Returns what follows the bias in PyTorch's convolution_backward."""
+        """Returns the arguments after the bias of PyTorch's convolution_backward."""
         return (list(self.shape.stride), list(self.shape.padding), [1, 1], False, [0, 0], 1)
 
 
@@ -59,7 +59,7 @@ COMPILED = ("halves", "tf32x3")
 
 
 def family(name: str) -> str:
-    """Returns the part of a way's name before the bracket, which tells its variants apart."""
+    """Returns the part of a way's name before the bracket, which names a variant."""
     return name.partition("(")[0]
 
 
@@ -77,12 +77,12 @@ def rounds_to_tf32() -> bool:
 
 
 def ways(shape: Convolution, phase: str, channels_last: bool) -> dict[str, Compute]:
-    """Returns the ways to compute ``phase``, the plainest first: PyTorch's own."""
+    """Returns the ways to compute ``phase``, the simplest first: PyTorch's own."""
     if shape.is_product and shape.in_size == (1, 1):  # a Linear layer
         return {"mm": _PRODUCTS[phase], **_on_tensor_cores(shape, phase, channels_last)}
     found: dict[str, Compute] = {"cudnn": _by_pytorch(phase)}
     compiled = _on_tensor_cores(shape, phase, channels_last)
-    if not compiled:  # compared with these cuDNN's tuner never found anything faster
+    if not compiled:  # cuDNN's tuner never found anything faster than these
         found["cudnn(tuned)"] = _by_pytorch(phase, benchmark=True)
     if shape.batch <= _FEW:
         found["native"] = _by_pytorch(phase, cudnn=False)
@@ -173,7 +173,7 @@ _PRODUCTS: dict[str, Compute] = {
 
 
 def _on_tensor_cores(shape: Convolution, phase: str, channels_last: bool) -> dict[str, Compute]:
-    if not channels_last or rounds_to_tf32():  # what is more exact than that is slower
+    if not channels_last or rounds_to_tf32():  # more exact ones are slower
         return {}
     if not has_triton():
         return {}

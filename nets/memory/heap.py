@@ -19,7 +19,8 @@ class _State(ctypes.Structure):
 
 @functools.cache
 def _function(name: str) -> Any:
-    """Returns a function of the C library; None if it lacks one of that name, as all but glibc may."""
+    """Returns a function of the C library; None if it has none of that name (C libraries other than
+    glibc)."""
     try:
         return getattr(ctypes.CDLL(None), name)
     except (AttributeError, OSError, TypeError):
@@ -27,7 +28,8 @@ def _function(name: str) -> Any:
 
 
 def free_and_used() -> tuple[int, int] | None:
-    """Returns how many freed bytes the C library keeps, and how many are in use; None if it cannot say."""
+    """Returns how many freed bytes the C library keeps, and how many are in use; None if it does not report
+    them."""
     state = _function("mallinfo2")
     if state is None:
         return None
@@ -37,23 +39,23 @@ def free_and_used() -> tuple[int, int] | None:
 
 
 def return_free_memory() -> None:
-    """Gives back to the system what the C library keeps of freed memory, where it can be asked to."""
+    """Returns freed memory that the C library keeps to the system, if the library supports it."""
     trim = _function("malloc_trim")
     if trim is not None:
         trim(ctypes.c_size_t(0))
 
 
-# mallopt's numbers, from malloc.h: for what glibc keeps at the heap's end, and for the size from which on
-# a piece comes from the system
+# mallopt's parameters, from malloc.h: how much free memory glibc keeps at the heap's end, and from which size
+# on a piece is requested from the system.
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 _LARGEST_PIECE = 32 << 20  # the most that glibc allows
 
 
 def keep_freed_memory(most: int) -> None:
-    """Has the C library keep up to ``most`` freed bytes at the heap's end, where it can be asked to.
+    """Makes the C library keep up to ``most`` freed bytes at the heap's end, if it supports that.
 
-    What goes back to the system is cleared, page by page, before it comes again. By itself glibc keeps twice
-    the largest piece that was freed so far, which is little for a program that frees many pieces at once.
+    Memory returned to the system is cleared, page by page, before it is used again. By default glibc keeps
+    twice the largest piece freed so far, which is little for a program that frees many pieces at once.
     """
     set_option = _function("mallopt")
     if set_option is not None:

@@ -17,7 +17,7 @@ class ScaledUnitNorm(nn.Module):
 
     def __init__(self, planes: int, scale: float) -> None:
         super().__init__()
-        self.scale = scale  # what the factors start from
+        self.scale = scale  # initial value of the factors
         self.weight = nn.Parameter(torch.full((planes,), scale))
 
     def reset_parameters(self) -> None:
@@ -81,7 +81,7 @@ class Proposals(nn.Module):
 
     SIDES = (128, 256, 512)
     SHAPES = (0.5, 1.0, 2.0)
-    # Offsets move by the logarithm of a ratio; larger ones than this come from nets that are not trained.
+    # Offsets move by the logarithm of a ratio; larger ones than this come from untrained nets.
     _LARGEST_LOG = math.log(1000 / 16)
 
     def __init__(self, stride: int, count: int, candidates: int = 6000, overlap: float = 0.7) -> None:
@@ -230,7 +230,7 @@ class FasterRCNN(nn.Module):
         offset_map = self.rpn_offsets(found)
         objectness = per_anchor(self.rpn_scores(found), 2)
         rows, columns = found.shape[2:]
-        # How much more likely an object than background: softmax keeps its order.
+        # The log-odds of an object against background, whose order softmax preserves.
         score_map = (objectness[..., 1] - objectness[..., 0]).reshape(batch, rows, columns, -1)
         boxes = self.proposals(score_map.permute(0, 3, 1, 2), offset_map, height, width)
         hidden = self.classifier(self.pooling(features, boxes))

@@ -1,11 +1,11 @@
-"""The parts of Deep Speech 2: a spectrogram's columns as steps in time, and recurrent layers over these."""
+"""The parts of Deep Speech 2: a spectrogram's columns as time steps, and recurrent layers over them."""
 
 import torch
 from torch import Tensor, nn
 
 
 class ColumnsToSteps(nn.Module):
-    """(batch, planes, height, width) to (width, batch, planes * height): a column is one step in time."""
+    """(batch, planes, height, width) to (width, batch, planes * height): a column is one time step."""
 
     def forward(self, input: Tensor) -> Tensor:
         return input.flatten(1, 2).permute(2, 0, 1)
@@ -14,9 +14,9 @@ class ColumnsToSteps(nn.Module):
 class BidirectionalReLU(nn.Module):
     """(steps, batch, ``n_in``) to (steps, batch, ``width``): ReLU units in both directions, from zero states.
 
-    The layer's product with its input, normalised over the batch's steps, enters both directions as it is
-    (cuDNN's CUDNN_SKIP_INPUT); h[t] = max(0, x[t] + W h[t - 1] + b). The outputs are cut off at ``ceiling``,
-    after the recurrence, and added.
+    The layer's product with its input, normalised over the batch's steps, is added unchanged in both
+    directions (cuDNN's CUDNN_SKIP_INPUT): h[t] = max(0, x[t] + W h[t - 1] + b). The outputs are clipped at
+    ``ceiling``, after the recurrence, and added.
     """
 
     def __init__(self, n_in: int, width: int, ceiling: float) -> None:
@@ -37,7 +37,7 @@ class BidirectionalReLU(nn.Module):
 class RecurrentReLU(nn.Module):
     """h[t] = max(0, x[t] + W h[t - 1] + b + c) over (steps, batch, ``width``), from zeros.
 
-    cuDNN keeps the two biases, b of the input and c of the state, apart; so do the parameters here.
+    The two biases, b of the input and c of the state, are separate parameters, as in cuDNN.
     """
 
     def __init__(self, width: int) -> None:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 
 class View(nn.Module):
-    """``nn.View(sizes)``: gives each sample the shape ``sizes``; what is left over is the batch.
+    """``nn.View(sizes)``: gives each sample the shape ``sizes``; the rest is the batch.
 
     An input of exactly one sample keeps no batch dimension, as in Torch7, unless ``num_input_dims`` says
     that the input had one. Raises ValueError when the sizes do not divide the input.
@@ -48,7 +48,8 @@ class View(nn.Module):
 
 
 class UnbiasedConv2d(nn.Conv2d):
-    """``nn.SpatialConvolution(...):noBias()``: a convolution whose bias Torch7 drew and then dropped."""
+    """``nn.SpatialConvolution(...):noBias()``: a convolution whose bias Torch7 initialised and then
+    removed."""
 
 
 class Concat(nn.Module):
@@ -68,7 +69,7 @@ class Concat(nn.Module):
 
 
 class ConcatTable(nn.ModuleList):
-    """``nn.ConcatTable``: the table (a list) of what every child makes of the same input."""
+    """``nn.ConcatTable``: the table (a list) of all children's outputs for the same input."""
 
     def forward(self, input: Any) -> list[Any]:
         return [module(input) for module in self]
@@ -96,8 +97,8 @@ class MulConstant(nn.Module):
 
 
 def residual(body: Sequence[nn.Module], shortcut: nn.Module | None = None) -> nn.Sequential:
-    """Returns the sum of ``body`` and ``shortcut`` (the identity by default), written as Torch7's ResNets
-    were."""
+    """Returns the sum of ``body`` and ``shortcut`` (the identity by default), written as in Torch7's
+    ResNets."""
     return nn.Sequential(ConcatTable([nn.Sequential(*body), shortcut or nn.Identity()]), CAddTable())
 
 

@@ -37,7 +37,8 @@ class AdditiveAttention(nn.Module):
 
 
 class AttentionDecoder(nn.Module):
-    """GNMT's decoder: the lowest layer's outputs ask for a context, which all layers above it get as well."""
+    """GNMT's decoder: the lowest layer's outputs are the queries for a context, which all layers above also
+    get."""
 
     def __init__(self, width: int, layers: int) -> None:
         super().__init__()

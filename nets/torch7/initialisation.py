@@ -1,4 +1,4 @@
-"""Torch7's parameter initialisation: the numbers that ``reset()`` drew when a module was made."""
+"""Torch7's parameter initialisation: the random numbers drawn by ``reset()`` when a module is made."""
 
 import math
 
@@ -19,9 +19,9 @@ def initialise(module: nn.Module, generator: Generator) -> None:
 
     Convolutions and Linear: uniform in +-1/sqrt(fan-in), the fan-in being kernel size times input planes (of
     one group; input size for Linear). A transposed convolution (Torch7's SpatialFullConvolution) counts all
-    its input planes, too, although an output sees fewer of its weights. UnbiasedConv2d draws the bias that it
-    drops, too. Batch normalisation: weight uniform in [0, 1), bias 0, running statistics 0 and 1; where it is
-    not trained, weight 1. Embedding (LookupTable): normal with mean 0 and standard deviation 1. Torch7's nn
+    its input planes, although an output uses fewer of its weights. UnbiasedConv2d also draws the bias that it
+    removes. Batch normalisation: weight uniform in [0, 1), bias 0, running statistics 0 and 1; if it is not
+    trained, weight 1. Embedding (LookupTable): normal with mean 0 and standard deviation 1. Torch7's nn
     had no LSTM; here its parameters are uniform in +-1/sqrt(hidden size), PyTorch's rule, layer by layer,
     forward direction first: weights of the input, of the hidden state, their biases. A RecurrentReLU's are
     drawn in the same way, as by cudnn.torch. ScaledUnitNorm: its own scale. The parameters lie on the

@@ -31,8 +31,8 @@ def torch7_string(module: nn.Module, names: ClassNames | None = None) -> str:
 
 
 def torch7_path(name: str) -> str:
-    """Returns where ``print(model)`` shows the module that ``named_modules()`` calls ``name``: '1.0' is
-    (2)(1)."""
+    """Returns the position of a module in ``print(model)`` from its name in ``named_modules()``: (2)(1) for
+    '1.0'."""
     return "".join(f"({int(part) + 1})" for part in name.split(".") if part.isdigit()) or name
 
 
@@ -42,7 +42,7 @@ def _width_height(value: Any) -> str:
 
 
 def _convolution(module: nn.Conv2d, names: ClassNames) -> str:
-    if module.groups != 1 or isinstance(module.padding, str):  # Torch7's nn had neither
+    if module.groups != 1 or isinstance(module.padding, str):  # Torch7's nn has neither
         return str(module)
     if module.dilation != (1, 1):
         return _kernel("nn.SpatialDilatedConvolution", module, (0, 0), f", {_width_height(module.dilation)}")
@@ -54,7 +54,7 @@ def _transposed_convolution(module: nn.ConvTranspose2d, names: ClassNames) -> st
 
 
 def _kernel(name: str, module: nn.Conv2d | nn.ConvTranspose2d, adjusted: Any, more: str = "") -> str:
-    """Planes, kernel, and of stride, padding and adjustment those up to the last that Torch7 shows."""
+    """Returns planes, kernel, and stride, padding and adjustment up to the last that Torch7 shows."""
     height, width = module.kernel_size
     text = f"{name}({module.in_channels} -> {module.out_channels}, {width}x{height}"
     assert not isinstance(module.padding, str)  # such a convolution keeps its PyTorch text
@@ -85,7 +85,7 @@ def _volumetric_max_pooling(module: nn.MaxPool3d, names: ClassNames) -> str:
 
 
 def _triple(value: Any) -> tuple[int, int, int]:
-    """Returns what a layer of torch.nn has for time, height and width in Torch7's order: time, width,
+    """Returns a torch.nn layer's sizes for time, height and width in Torch7's order: time, width,
     height."""
     time, height, width = value if isinstance(value, (tuple, list)) else (value,) * 3
     return time, width, height

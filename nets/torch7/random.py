@@ -1,4 +1,4 @@
-"""Torch7's random generator: the very streams that follow from ``torch.manualSeed`` in Lua.
+"""Torch7's random generator: the exact streams of ``torch.manualSeed`` in Lua.
 
 Torch7 draws from MT19937 (Matsumoto and Nishimura, 1998); every distribution is a formula in double
 precision over its 32-bit draws. numpy has the same MT19937, so blocks of draws are vectorised. Logarithms
@@ -45,7 +45,7 @@ class Generator:
         return copy.deepcopy({"seed": self._initial_seed, "bits": self._bits.state, "pending": self._pending})
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Continues from a state that ``get_state`` gave."""
+        """Continues from a state returned by ``get_state``."""
         self._initial_seed = state["seed"]
         self._bits.state = copy.deepcopy(state["bits"])
         self._pending = state["pending"]
@@ -185,7 +185,7 @@ class Generator:
             cumulative[-1] = 1.0
             index = int(np.searchsorted(cumulative, draw))
             chosen[j] = index + 1
-            # What was drawn leaves the distribution; the rest is scaled to sum to one again.
+            # The drawn category is removed from the distribution; the rest is rescaled to sum to one.
             mass = cumulative[index] - (cumulative[index - 1] if index else 0.0)
             cumulative[index:] -= mass
             with np.errstate(divide="ignore", invalid="ignore"):  # nothing is left after the last category

@@ -1,4 +1,4 @@
-"""Constants, numbers and vectors added or multiplied, and products of matrices."""
+"""Additions and multiplications by constants, numbers and vectors, and products of matrices."""
 
 from convnet_benchmarks.nets.modules.torch7 import MulConstant
 from lua_compat.conversion.declared import declared_exports, declared_table, pair_gradient

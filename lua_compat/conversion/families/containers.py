@@ -59,7 +59,7 @@ def _container(typename: str, **fields: Any) -> Export:
 
 
 def _concat_export(w: ModuleWriter, m: Concat) -> t7.TorchObject:
-    """A dimension counted from the end is Torch7's only for inputs with a batch dimension, as images are."""
+    """Converts a dimension counted from the end, for inputs with a batch dimension, as images have."""
     dimension = m.dim + 1 if m.dim >= 0 else {-3: 2, -1: 2}.get(m.dim)
     w.require(dimension is not None, f"dim={m.dim} cannot be counted from the front")
     return w.object("nn.Concat", modules=w.children(m.branches), dimension=dimension)

@@ -17,7 +17,7 @@ _VOLUME = ("T", "H", "W")
 
 def _common(f: Fields, axes: tuple[str, ...]) -> dict[str, Any]:
     """Returns the arguments that torch.nn's convolutions share. ``axes``: the letters of kH, dH, padH, ..."""
-    # Files of before 2015 have one ``padding``.
+    # Files from before 2015 have a single ``padding``.
     old = f.get("padding")
     padding = f.integers(*(f"pad{axis}" for axis in axes), default=old and f.integer("padding"))
     if min(padding) < 0:

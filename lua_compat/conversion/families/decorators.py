@@ -18,7 +18,7 @@ def _bottle(f: Fields) -> nn.Module:
 
 
 def _weight_norm(f: Fields) -> nn.Module:
-    """The child is written without its weight, which follows from g and v; weightSize tells its shape."""
+    """The child is stored without its weight, which follows from g and v; weightSize is its shape."""
     g, v = f.parameter("g"), f.parameter("v")
     source = f.module_field("modules", 1)
     if source.get("weight") is None:
@@ -35,7 +35,7 @@ def _weight_norm(f: Fields) -> nn.Module:
 CONVERSIONS: dict[str, Conversion] = {
     "nn.Bottle": _bottle,
     "nn.WeightNorm": _weight_norm,
-    # What only places, watches or guards its child computes what the child does.
+    # Decorators that only place, watch or guard their child are replaced by it.
     "nn.GPU": lambda f: f.only_child(),
     "nn.DontCast": lambda f: f.only_child(),
     "nn.Decorator": lambda f: f.only_child(),

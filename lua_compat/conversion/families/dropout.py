@@ -41,7 +41,7 @@ def _dropout_export(w: ModuleWriter, m: Any) -> t7.TorchObject:
 
 
 def _plane_dropout_export(typename: str) -> Export:
-    """torch.nn scales what it keeps when training, Torch7 everything when evaluating: a factor makes up."""
+    """torch.nn scales kept planes when training, Torch7 all planes when evaluating: a factor compensates."""
 
     def export(w: ModuleWriter, m: Any) -> t7.TorchObject:
         drop = w.object(typename, p=m.p)

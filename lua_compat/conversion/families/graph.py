@@ -16,7 +16,7 @@ Step = tuple[int | None, tuple[int, ...], int | None]
 def _graph_module(f: Fields) -> nn.Module:
     """Converts the forward graph in its recorded order, in which inputs come before the nodes that use them.
 
-    A node's ``data`` is shared by the graph's copies of the node and so is what identifies it. ``mapindex``
+    A node's ``data`` is shared by the graph's copies of the node, and so identifies it. ``mapindex``
     lists a node's inputs by their data, in order, at 1, 2, ...
     """
     nodes = f.get("forwardnodes")
@@ -112,7 +112,7 @@ class _Nodes:
 
 
 def _append_indexed(table: t7.LuaTable, item: Any) -> None:
-    """Sets table[n] = item and table[item] = n, as graph does to find an item again."""
+    """Sets table[n] = item and table[item] = n, as the package graph does to find an item."""
     place = len(table) // 2 + 1
     table[place], table[item] = item, place
 

@@ -1,4 +1,4 @@
-"""Layers that hand on what they get, some with another gradient, and one that hands on something else."""
+"""Layers that return their input, some with another gradient, and one that returns something else."""
 
 from typing import Any
 

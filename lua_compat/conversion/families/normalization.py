@@ -54,7 +54,7 @@ CONVERSIONS: dict[str, Conversion] = {
     "cudnn.BatchNormalization": _batch_norm(nn.BatchNorm1d),
     "cudnn.SpatialBatchNormalization": _batch_norm(nn.BatchNorm2d),
     "cudnn.VolumetricBatchNormalization": _batch_norm(nn.BatchNorm3d),
-    # cudnn's class of this name normalizes across planes: another function than nn's.
+    # cudnn's class of this name normalizes across planes, unlike nn's.
     "cudnn.SpatialDivisiveNormalization": lambda f: f.fail("has no counterpart in PyTorch here"),
     "nn.SpatialCrossMapLRN": _cross_map_lrn,
     "nn.SpatialContrastiveNormalization": lambda f: f.child("normalizer"),

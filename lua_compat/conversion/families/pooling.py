@@ -27,7 +27,7 @@ def _max2d(f: Fields) -> nn.Module:
 def _average2d(f: Fields) -> nn.Module:
     kernel, stride = f.integers("kH", "kW"), f.integers("dH", "dW")
     padding = f.integers("padH", "padW")
-    # Files of before ceil_mode know neither padding nor excluding it.
+    # Files from before ceil_mode have neither padding nor its exclusion.
     counted = f.get("ceil_mode") is None or f.boolean("count_include_pad")
     ceil = f.boolean("ceil_mode")
     if ceil and not any(padding) and any(step > size for size, step in zip(kernel, stride, strict=True)):
@@ -37,7 +37,7 @@ def _average2d(f: Fields) -> nn.Module:
 
 
 def _cudnn_average2d(f: Fields) -> nn.Module:
-    """cudnn divides by the whole window, also where ceil mode lets it end outside the padded image."""
+    """cudnn divides by the whole window, even if in ceil mode it ends outside the padded image."""
     kernel, stride = f.integers("kH", "kW"), f.integers("dH", "dW")
     padding = f.integers("padH", "padW")
     ceil = f.boolean("ceil_mode")
@@ -103,7 +103,7 @@ def _windows(m: Any, axes: str) -> dict[str, int]:
 
 
 def _drops_windows(m: Any, sizes: dict[str, int], axes: str) -> bool:
-    """Returns whether torch.nn leaves out a last window that Torch7 keeps (see CeilMaxPool2d)."""
+    """Returns whether torch.nn drops a last window that Torch7 keeps (see CeilMaxPool2d)."""
     padded = any(sizes[f"pad{axis}"] for axis in axes)
     return m.ceil_mode and not padded and any(sizes[f"d{axis}"] > sizes[f"k{axis}"] for axis in axes)
 

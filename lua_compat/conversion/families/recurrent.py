@@ -10,21 +10,21 @@ from lua_compat.conversion.writing import Export
 
 
 class LSTM(nn.LSTM):
-    """nn.LSTM that gives the outputs alone."""
+    """nn.LSTM that returns only the outputs."""
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         return super().forward(input, hx)[0]
 
 
 class GRU(nn.GRU):
-    """nn.GRU that gives the outputs alone."""
+    """nn.GRU that returns only the outputs."""
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         return super().forward(input, hx)[0]
 
 
 class RNN(nn.RNN):
-    """nn.RNN that gives the outputs alone."""
+    """nn.RNN that returns only the outputs."""
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         return super().forward(input, hx)[0]
@@ -41,7 +41,7 @@ _MODES: dict[str, tuple[Any, dict[str, str]]] = {
 def _stack(f: Fields) -> nn.Module:
     """Converts one vector of parameters: the matrices of each layer and direction, then all biases.
 
-    cuDNN has the gates in PyTorch's order.
+    cuDNN's gates are in PyTorch's order.
     """
     mode = f.get("mode")
     if mode not in _MODES:

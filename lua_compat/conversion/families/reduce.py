@@ -1,4 +1,4 @@
-"""One dimension reduced to its sum, mean, largest or smallest element."""
+"""Reductions of one dimension to its sum, mean, largest or smallest element."""
 
 from lua_compat.conversion.declared import declared_exports, declared_table
 from lua_compat.conversion.reading import Conversion

@@ -1,4 +1,4 @@
-"""Vectors compared with stored ones, or with each other."""
+"""Comparisons of vectors with stored ones, or with each other."""
 
 from typing import Any
 

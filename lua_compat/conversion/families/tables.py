@@ -1,4 +1,4 @@
-"""Layers that take or give tables."""
+"""Layers that take or return tables."""
 
 from convnet_benchmarks.nets.modules.torch7 import CAddTable
 from lua_compat.conversion.declared import declared_exports, declared_table

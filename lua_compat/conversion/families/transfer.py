@@ -1,4 +1,4 @@
-"""Functions of each element, and the softmaxes."""
+"""Elementwise functions and softmax layers."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +15,7 @@ from lua_compat.torch_modules import transfer
 def _may_overwrite(
     kind: type[nn.Module], in_place: type[nn.Module], arguments: Callable[[Fields], tuple[float, ...]]
 ) -> Conversion:
-    """Returns the conversion to ``kind(*arguments)``, or to ``in_place`` where the layer works in place."""
+    """Returns the conversion to ``kind(*arguments)``, or to ``in_place`` if the layer works in place."""
 
     def convert(f: Fields) -> nn.Module:
         overwrites = f.boolean("inplace")
@@ -80,7 +80,8 @@ CONVERSIONS: dict[str, Conversion] = {
 
 
 def _softmax(name: str, torch7s: bool = False) -> Export:
-    """torch.nn's softmaxes name a dimension: Torch7's take the second of a batch, or a vector's only one."""
+    """torch.nn's softmax layers have a dimension; Torch7's use the second of a batch, or a vector's only
+    one."""
 
     def export(w: ModuleWriter, m: Any) -> t7.TorchObject:
         w.require(torch7s or m.dim in (None, 1, -1), f"dim={m.dim} is not the dimension of nn.{name}")
@@ -107,7 +108,7 @@ def _glu_export(w: ModuleWriter, m: Any) -> t7.TorchObject:
 
 
 def _crelu_export(w: ModuleWriter, m: Any) -> t7.TorchObject:
-    """nn.CReLU is a Sequential of its parts."""
+    """Writes nn.CReLU, which is a Sequential of its parts."""
     parts = [
         w.object(
             "nn.ConcatTable",

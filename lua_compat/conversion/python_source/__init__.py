@@ -1,1 +1,1 @@
-"""Nets written as Python files that need PyTorch alone."""
+"""Nets written as Python files that need only PyTorch."""

@@ -1,4 +1,5 @@
-"""The classes of blocks: those that differ by numbers alone are one class, which takes the numbers."""
+"""The classes of blocks: blocks that differ only in numbers share a class, which takes the numbers as
+arguments."""
 
 import keyword
 from collections.abc import Iterator
@@ -7,7 +8,7 @@ from lua_compat.conversion.python_source.nodes import Argument, Block, Bound, Li
 
 
 def block_classes(root: Block, taken: set[str]) -> list[str]:
-    """Returns the classes that are needed within ``root``, each after those that it uses.
+    """Returns the classes needed within ``root``, each after those that it uses.
 
     Every block becomes a call of its class. ``taken``: names that are in use.
     """
@@ -15,7 +16,7 @@ def block_classes(root: Block, taken: set[str]) -> list[str]:
     for block in _blocks(root):
         groups.setdefault((_height(block), block.key()), []).append(block)
     texts = []
-    # The keys hold those of the blocks inside: they are made before any block becomes a call.
+    # The keys include those of inner blocks, so they are computed before any block becomes a call.
     for _, blocks in sorted(groups.items(), key=lambda item: item[0][0]):  # type: ignore[index]
         name = _free_name(blocks[0].kind, taken)
         taken.add(name)

@@ -15,8 +15,8 @@ from lua_compat.torch_modules import containers
 from lua_compat.torch_modules.graph import GraphModule
 
 BRANCHING = (ConcatTable, Concat, containers.ParallelTable)
-_ALIKE = 3  # blocks in a row that become one chain
-_LONGEST_PERIOD = 6  # layers between one block and the next that is like it
+_ALIKE = 3  # this many equal blocks in a row become one chain
+_LONGEST_PERIOD = 6  # layers from one block to the next equal one, at most
 
 # A path, a module at it, and whether that is a block of its own.
 _Unit = tuple[str, nn.Module, bool]
@@ -33,9 +33,10 @@ class _Line:
 
 
 class Body:
-    """A forward in the making: values are numbers, tables of them are lists; the input is 0.
+    """A forward under construction: values are numbers, tables are lists of them; the input is 0.
 
-    ``node`` makes the node of a module at a path; ``copied`` the name of the function that copies tables.
+    ``node`` makes the node of a module at a path; ``copied`` returns the name of the function that copies
+    tables.
     """
 
     def __init__(self, node: Callable[[nn.Module, str], Node], copied: Callable[[], str]) -> None:
@@ -57,7 +58,7 @@ class Body:
         self._depth = 0
 
     def run(self, module: nn.Module, value: Any, path: str, hint: str = "") -> Any:
-        """Returns the value that the module makes of ``value``."""
+        """Returns the value of the module's result for ``value``."""
         kind = type(module)
         opens = kind in self._runs and (kind is not GraphModule or self._depth == 0)
         if kind is nn.Sequential and (self._depth == 0 or len(module) == 1):  # type: ignore[arg-type]
@@ -165,7 +166,7 @@ class Body:
         return found
 
     def lines(self, result: Any, names: list[str]) -> list[str]:
-        """Returns the lines of the forward; a variable's name is free again once nothing reads it."""
+        """Returns the lines of the forward; a variable's name is reused once nothing reads it any more."""
         last_read = {value: len(self._lines) for value in _flat(result)}
         for place, line in enumerate(self._lines):
             for value in _flat(line.taken):
@@ -190,14 +191,14 @@ class Body:
             free.sort(key=_order)
             called[line.result] = free.pop(0)
             found.append(f"{called[line.result]} = {text}")
-            if line.result not in last_read:  # a child whose result nobody takes
+            if line.result not in last_read:  # a child whose result is not used
                 free.append(called[line.result])
         return [*found, f"return {_shown(result, called)}"]
 
 
 def _units(modules: list[nn.Module], path: str) -> list[_Unit]:
-    """Returns the parts of a chain. Where it branches several times, what branches becomes a block, together
-    with the layer that takes the table."""
+    """Returns the parts of a chain. If it branches several times, each branching layer becomes a block,
+    together with the layer that joins its table."""
     alone = [(f"{path}[{place}]", module, False) for place, module in enumerate(modules)]
     if sum(isinstance(module, ConcatTable | Concat) for module in modules) < 2:
         return alone
@@ -215,8 +216,8 @@ def _units(modules: list[nn.Module], path: str) -> list[_Unit]:
 
 
 def _repeated(units: list[_Unit], node: Callable[[int], Node], place: int) -> tuple[int, int]:
-    """Returns how many units from ``place`` on come again and again, and how often: with a block among them,
-    and different by numbers alone. (0, 0) where they do not."""
+    """Returns how many units from ``place`` on are repeated, and how often: with a block among them, and
+    differing only in numbers. (0, 0) if there are none."""
     for length in range(1, _LONGEST_PERIOD + 1):
         if place + _ALIKE * length > len(units):
             break
@@ -262,7 +263,7 @@ _HINTS = ("conv", "pool", "dropout", "linear")
 
 
 def _hint(node: Node) -> str:
-    """Returns what a layer is called: conv, bn, relu, or its class's name."""
+    """Returns a name for a layer: conv, bn, relu, or its class's name."""
     if isinstance(node, Block):
         return node.kind.lower()
     if isinstance(node, Chain):

@@ -1,4 +1,4 @@
-"""Takes a module apart into nodes: layers, chains of them, and blocks with a forward of their own."""
+"""Decomposes a module into nodes: layers, chains of them, and blocks with a forward of their own."""
 
 import inspect
 from typing import Any
@@ -25,13 +25,13 @@ _RECURRENT = ("input_size", "hidden_size", "num_layers", "bias", "batch_first", 
 
 
 class Builder:
-    """Makes the nodes of one net; ``definitions`` get the classes that they need."""
+    """Makes the nodes of one net; the classes that they need are added to ``definitions``."""
 
     def __init__(self, definitions: Definitions) -> None:
         self.definitions = definitions
 
     def node(self, module: nn.Module, path: str) -> Node:
-        """Returns the node for a module. Raises ConversionError, with its ``path``, where there is none."""
+        """Returns the node for a module. Raises ConversionError, with its ``path``, if there is none."""
         if isinstance(module, nn.Sequential) and type(module).forward is nn.Sequential.forward:
             if len(module) == 1:
                 return self.node(module[0], f"{path}[0]")
@@ -105,7 +105,7 @@ class Builder:
             self._parameters(node, base, path)
 
     def _parameters(self, node: Node, kind: type[nn.Module], path: str) -> None:
-        """Gives a node the arguments of its module's constructor, which the module has as attributes."""
+        """Gives a node its module's constructor arguments, which the module stores as attributes."""
         module = node.module
         if is_ours(kind.__module__):
             self.definitions.need(kind)
@@ -133,7 +133,7 @@ class Builder:
             if name == "bias" and not isinstance(value, bool):
                 value = value is not None
                 if not value and not getattr(module, "affine", True):
-                    continue  # a batch normalization without either
+                    continue  # a batch normalization without weight and bias
             if name in _PAIRS and isinstance(value, tuple) and len(set(value)) == 1:
                 value = value[0]
             if not required and value == default:
@@ -165,8 +165,8 @@ def _is_made_here(kind: type[nn.Module]) -> bool:
 
 
 def _value(module: nn.Module, name: str) -> Any:
-    """Returns a constructor's argument as the module keeps it. A layer works in place of itself only where
-    others see that."""
+    """Returns a constructor's argument as stored in the module. A layer remains in-place only if others see
+    the change."""
     if name == "inplace" and isinstance(module, InPlace):
         return module._inplace and module.shared
     return getattr(module, name, _MISSING)
@@ -180,7 +180,7 @@ def _literal(value: Any, name: str, path: str) -> Literal:
 
 
 def _empty(tensor: Tensor) -> Node:
-    """Returns zeros in the tensor's shape: the numbers are in the weights' file."""
+    """Returns zeros in the tensor's shape: the values are in the weights' file."""
     sizes = [
         Argument(f"size{place or ''}", literal(size), keyword=False)
         for place, size in enumerate(tensor.shape)
@@ -216,7 +216,7 @@ def _signature(kind: type[nn.Module]) -> list[inspect.Parameter]:
 
 
 def _kind(module: nn.Module) -> str:
-    """Names the class of a block."""
+    """Returns a name for the class of a block."""
     inside = [child for child in module.modules() if not isinstance(child, nn.Sequential)]
     if isinstance(module, GraphModule):
         return "Graph"

@@ -1,7 +1,7 @@
-"""The text of our classes and functions, for a file that stands alone.
+"""The source text of our classes and functions, for a self-contained file.
 
-It is taken from the modules that define them, so that there is one text of each. Fields that a Torch7Module
-declares become the arguments of an ordinary constructor, and layers no longer work in place of themselves.
+It is taken from the modules that define them, so that it exists only once. Fields that a Torch7Module
+declares become the arguments of an ordinary constructor, and layers no longer work in place.
 """
 
 import ast
@@ -33,7 +33,7 @@ class Definitions:
 
     texts: list[str] = field(default_factory=list)
     imports: set[str] = field(default_factory=set)
-    _known: dict[str, str] = field(default_factory=dict)  # names, and the modules that they are from
+    _known: dict[str, str] = field(default_factory=dict)  # names, and their modules
 
     def need(self, thing: Any, parts: Mapping[str, Any] | None = None) -> str:
         """Adds a class or function; returns its name.
@@ -82,7 +82,7 @@ def _source(module_name: str) -> str:
 
 @functools.cache
 def _names(module_name: str) -> dict[str, ast.stmt]:
-    """Returns what a module's names stand for."""
+    """Returns the statements that define a module's names."""
     found: dict[str, ast.stmt] = {}
     for node in ast.parse(_source(module_name)).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
@@ -95,7 +95,7 @@ def _names(module_name: str) -> dict[str, ast.stmt]:
 
 
 def _used(text: str) -> list[str]:
-    """Returns the names in a text, in order, each once."""
+    """Returns the names in a text, in order, without duplicates."""
     nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)]
     return list(dict.fromkeys(node.id for node in nodes))
 
@@ -229,7 +229,7 @@ def _signature(arguments: list[str]) -> list[str]:
 
 
 def has_default(kind: Any, name: str, kind_of_field: Any) -> bool:
-    """Returns whether a field may be left out."""
+    """Returns whether a field is optional."""
     if is_parameter(kind_of_field):
         return kind_of_field is not nn.Parameter
     return name in {key for base in kind.__mro__ if base not in nn.Module.__mro__ for key in vars(base)} and (

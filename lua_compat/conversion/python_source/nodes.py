@@ -9,18 +9,18 @@ import torch
 from torch import Tensor, nn
 
 WIDTH = 100  # columns of the text
-Bound = Mapping[int, str]  # constructor's arguments by the id of the Literal that they stand for
+Bound = Mapping[int, str]  # constructor's arguments, by the id of the Literal that they replace
 
 
 @dataclass(eq=False)
 class Literal:
     text: str
-    is_number: bool = False  # or numbers, or None: what may differ between two layers of one kind
+    is_number: bool = False  # or numbers, or None: may differ between two layers of one kind
 
 
 @dataclass
 class Argument:
-    """``name``: empty for one that is given by its position. ``default``: the text that may be left out."""
+    """``name``: empty for a positional argument. ``default``: the text that may be omitted."""
 
     name: str
     value: Union[Literal, "Node", list["Node"]]
@@ -30,9 +30,9 @@ class Argument:
 
 @dataclass(eq=False)
 class Node:
-    """Something that ``callee`` of ``arguments`` makes, and computes what ``module`` does.
+    """An expression: a call of ``callee`` with ``arguments``, which computes the same as ``module``.
 
-    ``children``: the parts of it that are nodes, too, by their names in what is made.
+    ``children``: its parts that are nodes, too, by their names in the result.
     """
 
     module: nn.Module
@@ -41,16 +41,16 @@ class Node:
     children: dict[str, "Node"] = field(default_factory=dict)
 
     def key(self) -> Any:
-        """Returns what two nodes of the same text have in common, but for numbers."""
+        """Returns a key that is equal for nodes whose texts differ only in numbers."""
         return self.callee, tuple((each.name, _key(each.value)) for each in self.arguments)
 
     def literals(self) -> Iterator[tuple[str, Literal]]:
-        """Yields what may be an argument of the class that the node is in, with the argument's name."""
+        """Yields literals that may become arguments of the enclosing class, with the argument's name."""
         for each in self.arguments:
             yield from _literals(each)
 
     def text(self, bound: Bound, indent: int) -> str:
-        """Returns the expression for a place that begins at column ``indent`` of a line."""
+        """Returns the expression, for a position at column ``indent`` of a line."""
         parts = []
         for each in self.arguments:
             is_default = isinstance(each.value, Literal) and each.value.text == each.default
@@ -79,7 +79,7 @@ class Chain(Node):
 
 @dataclass(eq=False)
 class Block(Node):
-    """Layers with a forward of their own: ``body`` are its lines. It gets a class, and arguments from it."""
+    """Layers with a forward of their own, whose lines are ``body``. It becomes a class and a call of it."""
 
     kind: str = "Block"
     body: list[str] = field(default_factory=list)
@@ -98,7 +98,7 @@ def call_text(callee: str, parts: list[str], indent: int) -> str:
 
 
 def runs(parts: list[str], indent: int) -> list[str]:
-    """Returns the texts with those that follow themselves as one that is made several times."""
+    """Returns the texts, with consecutive equal ones replaced by a repetition."""
     found = []
     for text, same in itertools.groupby(parts):
         count = len(list(same))

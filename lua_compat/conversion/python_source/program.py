@@ -1,4 +1,4 @@
-"""A net as a Python file that needs PyTorch alone, with its weights in a file next to it."""
+"""A net as a Python file that needs only PyTorch, with its weights in a file next to it."""
 
 import bisect
 import itertools
@@ -33,12 +33,12 @@ _LOAD = '''def load(weights: str | Path = WEIGHTS) -> Net:
 
 
 def weights_file(path: str | os.PathLike[str]) -> Path:
-    """Returns where the weights of the net in ``path`` go: .pt where the package safetensors is missing."""
+    """Returns where the weights of the net in ``path`` go: .pt if the package safetensors is missing."""
     return Path(path).with_suffix(".safetensors" if find_spec("safetensors") else ".pt")
 
 
 def save_python(module: nn.Module, path: str | os.PathLike[str]) -> Path:
-    """Writes ``module`` as Python text, and its numbers next to it; returns the file of the numbers.
+    """Writes ``module`` as Python text, and its weights next to it; returns the path of the weights.
 
     Raises ConversionError for a module that is neither PyTorch's nor made by ``to_torch``, or that Lua
     computes.
@@ -98,7 +98,7 @@ def _imports(lines: set[str]) -> str:
 
 
 def _state(node: Node, prefix: str) -> Iterator[tuple[str, Tensor]]:
-    """Yields the numbers of a node under their names in what is written."""
+    """Yields a node's tensors, with their names in the written net."""
     if node.callee or not isinstance(node, Block | Chain):
         module = node.module
         for name, tensor in (*module._parameters.items(), *module._buffers.items()):  # some of them tied
@@ -112,7 +112,7 @@ def _state(node: Node, prefix: str) -> Iterator[tuple[str, Tensor]]:
 
 
 def _nodes(node: Node, prefix: str = "self") -> Iterator[tuple[str, Node]]:
-    """Yields the nodes inside with the expressions that name them."""
+    """Yields the inner nodes with the expressions that refer to them."""
     for name, child in node.children.items():
         place = f"{prefix}[{name}]" if name.isdigit() else f"{prefix}.{name}"
         yield place, child
@@ -120,7 +120,7 @@ def _nodes(node: Node, prefix: str = "self") -> Iterator[tuple[str, Node]]:
 
 
 def _after(net: Block, state: dict[str, Tensor]) -> list[str]:
-    """Returns the lines that end the constructor: number types, what is shared, and what is not trained."""
+    """Returns the lines that end the constructor: number types, shared parameters, and frozen ones."""
     found = {tensor.dtype for tensor in state.values() if tensor.is_floating_point()}
     most = max(found, key=lambda kind: sum(tensor.dtype == kind for tensor in state.values()), default=None)
     lines = [f"self.to({most})"] if most not in (None, torch.float32) or len(found) > 1 else []
@@ -157,20 +157,20 @@ def _is_part(whole: str, place: str) -> bool:
 
 
 def _has_memory(module: nn.Module) -> bool:
-    """Returns whether it matters that two are one: not for layers of PyTorch's without parameters."""
+    """Returns whether it matters that a module is shared: not for PyTorch's layers without parameters."""
     known = module.__class__.__module__.startswith("torch.nn.")
     return not known or next(iter(module.state_dict()), None) is not None
 
 
 class _Tied:
-    """The parameters of a net by their memory, of which one may show another's in its own way."""
+    """The parameters of a net by their memory, in which one may be a view of another."""
 
     def __init__(self) -> None:
         self._places: dict[int, str] = {}
         self._spans: dict[int, list[tuple[int, int, str, nn.Parameter]]] = {}  # by storage, in order
 
     def lines(self, here: str, parameter: nn.Parameter) -> list[str]:
-        """Returns the line that ties a parameter to one that was asked about before, if any."""
+        """Returns the line that ties a parameter to an earlier one, if any."""
         if id(parameter) in self._places:
             return [f"{here} = {self._places[id(parameter)]}"]
         self._places[id(parameter)] = here

@@ -1,7 +1,7 @@
 -- The environment of every script: protected calls that turn Python's exceptions into strings, os.exit, require.
 -- Called by lua_compat/runtime/state.py with the function that finds Python's functions by name, whether PyTorch is
--- loaded, the folder of the Lua packages, the table arg and the way that is asked for, or 'any' where ways are watched
--- (torch/core/ways.lua); returns the function that Python runs scripts with.
+-- loaded, the folder of the Lua packages, the table arg, and the requested way, or 'any' if ways are watched
+-- (torch/core/ways.lua). Returns the function that Python runs scripts with.
 local select = select
 local find, pytorch_is_loaded, folder, script_arguments, way = ...
 
@@ -11,14 +11,14 @@ local type, error = type, error
 local metatable_of = debug.getmetatable
 local PYTHON_OBJECT = metatable_of(python.none)
 
--- What LuaJIT compiles stays: by default it forgets everything when 1000 traces, or half a megabyte, have come
--- together, and a script that trains a net of many kinds of layers has more than twice as many. (Memory is taken as it
--- is needed.) A layer's call, from one loop to the next, has more constants than the 500 that a trace may have.
+-- Raises LuaJIT's limits on compiled code. By default it discards all of it after 1000 traces or half a megabyte; a
+-- script that trains a net with many kinds of layers has more than twice as many. (Memory is allocated as needed.) A
+-- layer's call, from one loop to the next, has more constants than a trace's default of 500.
 jit.opt.start('maxtrace=20000', 'maxmcode=40960', 'maxirconst=1000')
 
--- Python's functions. They are looked for when they are first called: some load PyTorch, which takes more than a
--- second. shared.names: of all of them, in the sandbox; shared.pytorch: whether PyTorch is loaded; what Lua computes
--- itself, it then leaves to PyTorch where that is faster.
+-- Python's functions, looked up when they are first called: some load PyTorch, which takes more than a second.
+-- shared.names: the names of all of them, in the sandbox. shared.pytorch: whether PyTorch is loaded; Lua then leaves to
+-- it what PyTorch computes faster.
 local shared = { pytorch = pytorch_is_loaded, watched = way ~= nil }
 local as_function, rawset = python.as_function, rawset
 find = as_function(find)
@@ -31,7 +31,7 @@ local functions = setmetatable({}, { __index = function(self, name)
 end })
 shared.functions = functions
 
--- What another thread or process has compiled of our files is loaded: compiling them is most of what a state costs.
+-- Our files as compiled by one thread, loaded by later threads: compiling them is most of the cost of a state.
 local compiled = functions.compiled_file
 if compiled then
    local plain_loadfile, load, dump, sub = loadfile, load, string.dump, string.sub
@@ -68,13 +68,13 @@ local function failed(problem)
    return false, text
 end
 
--- As many values as there were: a function without a result gives pcall just true.
+-- Preserves the number of values: for a function without results pcall returns just true.
 local function finish(ok, ...)
    if ok then return true, ... end
    return failed(...)
 end
 
--- Errors in the words of Torch7's LuaJIT: called where one was raised, at a level of the stack (of a thread).
+-- Rewords an error in the words of Torch7's LuaJIT: called where it was raised, at a level of the stack (of a thread).
 local in_its_words
 local function raised(problem)
    local text = in_its_words(problem, 2) -- of the function that called this one

@@ -1,6 +1,6 @@
-"""Recurrent layers of rnn and torch-rnn: what keeps a state from one step, or one sequence, to the next.
+"""Recurrent layers of rnn and torch-rnn, which keep a state from one step, or one sequence, to the next.
 
-A layer has no state when it is made; ``forget`` takes it back to that.
+A new layer has no state; ``forget`` removes the state again.
 """
 
 from collections.abc import Callable, Sequence
@@ -34,14 +34,14 @@ def mapped(function: Callable[[Tensor], Tensor], value: Any) -> Any:
 
 
 def forget(module: nn.Module) -> None:
-    """Takes all states in the module back to the beginning."""
+    """Resets all states in the module."""
     for inner in module.modules():
         if isinstance(inner, Stateful):
             inner.forget()
 
 
 def _forget_graph(module: nn.Module) -> None:
-    """Keeps the states but not how they came about: gradients end where a sequence begins."""
+    """Keeps the states without their graph: gradients end where a sequence begins."""
     for inner in module.modules():
         if isinstance(inner, Stateful):
             inner.state = mapped(Tensor.detach, inner.state)
@@ -50,8 +50,8 @@ def _forget_graph(module: nn.Module) -> None:
 class Remembering(Torch7Module):
     """Forgets before each sequence.
 
-    ``remember``: not in that mode: 'train', 'eval', 'both' or 'neither'. ``forgets_with_mode``: a change of
-    mode makes it forget, too.
+    ``remember``: the mode in which it does not: 'train', 'eval', 'both' or 'neither'. ``forgets_with_mode``:
+    whether a change of mode makes it forget, too.
     """
 
     remember: str = "neither"
@@ -160,7 +160,7 @@ class Sequencer(Remembering):
 
 
 class Repeater(Torch7Module):
-    """``module`` ``rho`` times of the same input."""
+    """Applies ``module`` to the same input ``rho`` times."""
 
     module: nn.Module
     rho: int
@@ -171,7 +171,7 @@ class Repeater(Torch7Module):
 
 
 class BiSequencerLM(Torch7Module):
-    """Merges, at each step, what the steps before it and those after it give in their direction."""
+    """Merges, at each step, the result of the steps before it with that of the steps after it."""
 
     ahead: nn.Module
     back: nn.Module
@@ -199,7 +199,7 @@ class SeqReverseSequence(Torch7Module):
 class MaskZero(Torch7Module):
     """``module``; its output is zero for the samples whose input is zero.
 
-    Torch7 adds the gradient of what is masked, too, to the bias of a last layer that has one: not so here.
+    In Torch7, masked samples also contribute to the gradient of a last layer's bias; here they do not.
     """
 
     module: nn.Module
@@ -226,7 +226,7 @@ class MaskZero(Torch7Module):
 
 
 class TrimZero(MaskZero):
-    """As MaskZero; ``module`` does not even see those samples.
+    """Like MaskZero, but ``module`` does not get those samples at all.
 
     Torch7's gradient is wrong (not that of its output) where a step is zero for all samples.
     """
@@ -270,7 +270,7 @@ class _Sequence(Stateful, Remembering):
     maskzero: bool = False
 
     def first_states(self, x: Tensor) -> list[Tensor]:
-        """Returns zeros for what is handed on from step to step, the output first."""
+        """Returns zeros for the states passed from step to step, the output first."""
         raise NotImplementedError
 
     def step(self, of_input: Tensor, states: list[Tensor]) -> list[Tensor]:

@@ -1,8 +1,9 @@
 """Convolutions as matrix products over the padded input itself, in Triton.
 
-Two ways to multiply float32 on tensor cores. *Halves*: each factor is scaled by a power of two of its
-tensor's own and cut into two float16, the second the rest of the first, 22 bits together; three of the four
-products are summed. *tf32x3*: Triton cuts each factor into two TF32 in the same way.
+There are two ways to multiply float32 on tensor cores. *Halves*: each factor is scaled by a power of two, one
+per tensor, and split into two float16 numbers, the second being the remainder of the first, 22 bits together;
+three of the four products are summed. *tf32x3*: Triton splits each factor into two TF32 numbers in the same
+way.
 
 Tensor cores round sums towards zero, which adds up over thousands of terms: each block of a sum is added to
 the total by the ordinary units.
@@ -14,7 +15,8 @@ import triton.language as tl
 
 @triton.jit
 def power_of_two(largest):
-    """Returns what brings ``largest`` between 2**14 and 2**15, and its inverse; 1 if it is not finite."""
+    """Returns the factor that scales ``largest`` to between 2**14 and 2**15, and its inverse; 1 if it is not
+    finite."""
     exponent = (largest.to(tl.int32, bitcast=True) >> 23) & 0xFF
     biased = tl.minimum(tl.maximum(268 - exponent, 27), 227)
     biased = tl.where(exponent == 255, 127, biased)
@@ -33,7 +35,7 @@ def pad(
     stride_n, stride_h, stride_w, stride_c,
     HALVES: tl.constexpr, POSITIONS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Copies images with zeros around them to (n, h, w, channel), cut into halves or as they are.
+    """Copies images with zeros around them to (n, h, w, channel), split into halves or unchanged.
 
     ``image_pitch``: the elements from one image to the next.
     """
@@ -112,7 +114,7 @@ def convolve(
     first = tl.program_id(1) * steps
     for step in range(first, tl.minimum(first + steps, pitch)):
         k = step * BK + tl.arange(0, BK)
-        # Beyond the terms b is zero: a may be anything that is there.
+        # Beyond the terms b is zero, so that any element of a will do.
         of_term = tl.minimum(k, terms - UNIT + k % UNIT)
         of_run = of_term // run
         offset = of_run * line_pitch + (of_term - of_run * run)

@@ -1,4 +1,4 @@
-"""Operands of the kernels: padded channels-last tensors, cut into halves or as they are."""
+"""Operands of the kernels: padded channels-last tensors, split into halves or unchanged."""
 
 import math
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _MOST_CHANNELS = 128  # of these
 class Operand:
     """A padded tensor (n, height, width, channel), its pixel (0, 0) at (``top``, ``left``).
 
-    In halves, with its largest element, or as it is (``low`` is ``high`` then).
+    In halves, with its largest element, or unchanged (then ``low`` is ``high``).
     """
 
     high: Tensor
@@ -29,12 +29,12 @@ class Operand:
 
     @property
     def unit(self) -> int:
-        """Elements that are loaded at once: they divide the number of channels."""
+        """Returns the number of elements loaded at once, a divisor of the number of channels."""
         return 8 if self.low is not self.high and self.high.shape[3] % 8 == 0 else 4
 
     @property
     def line(self) -> int:
-        """Units from one line of an image to the next."""
+        """Returns the units from one line of an image to the next."""
         return self.high.shape[2] * self.pixel
 
     @property
@@ -55,7 +55,7 @@ def padded_channels(channels: int, halves: bool) -> int:
 def images(x: Tensor, halves: bool, height: int, width: int, top: int, left: int) -> Operand:
     """Returns ``x`` (n, h, w, channel; any strides) from (top, left) on in ``height`` x ``width`` zeros.
 
-    What lies outside, also where ``top`` or ``left`` is negative, is cut off.
+    Pixels outside (``top`` or ``left`` may be negative) are cut off.
     """
     shape = (x.shape[0], height, width, padded_channels(x.shape[3], halves))
     if not halves and x.shape == shape and not top and not left and x.is_contiguous():
@@ -87,7 +87,7 @@ def weights(x: Tensor, halves: bool, depth: int) -> Operand:
 
 
 def _pad(x: Tensor, high: Tensor, low: Tensor, pitch: int, top: int, left: int) -> Tensor:
-    """Fills ``high`` (n, h, w, channel), whose images are ``pitch`` elements apart, and ``low`` like it;
+    """Fills ``high`` (n, h, w, channel), whose images are ``pitch`` elements apart, and likewise ``low``;
     returns the largest element of ``x``."""
     halves = high.dtype is torch.float16
     largest = torch.linalg.vector_norm(x, math.inf).reshape(1) if halves else x
@@ -104,7 +104,7 @@ def _pad(x: Tensor, high: Tensor, low: Tensor, pitch: int, top: int, left: int) 
 
 
 def start(kernel: Any, grid: tuple[int, ...], *args: Any, **options: int) -> None:
-    """Starts a kernel; on meta tensors it is only compiled, for tensors as they are allocated."""
+    """Starts a kernel; on meta tensors it is only compiled, for tensors with the allocator's alignment."""
     if args[0].device.type == "meta":
         kernel.warmup(*(one.dtype if isinstance(one, Tensor) else one for one in args), grid=grid, **options)
     else:

@@ -177,7 +177,7 @@ def applies(shape: Convolution) -> bool:
 
 
 def variants(shape: Convolution, phase: str) -> list[Implicit]:
-    """Returns the kernels worth timing, what is mostly the fastest first."""
+    """Returns the kernels worth timing, beginning with the one that is usually the fastest."""
     halves = [Implicit(shape, tile, True) for tile in in_halves(shape, phase)]
     return halves + [Implicit(shape, tile, False) for tile in in_tf32x3(shape, phase)]
 

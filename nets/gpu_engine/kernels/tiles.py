@@ -1,4 +1,4 @@
-"""The blocks that programs compute, and how many programs share a sum."""
+"""The blocks computed by programs, and the number of programs that share a sum."""
 
 import math
 from dataclasses import dataclass
@@ -9,17 +9,17 @@ import torch
 from convnet_benchmarks.nets.gpu_engine.shape import Convolution
 from convnet_benchmarks.nets.phases import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
 
-# Of an H200, measured with 128x128x64 in halves: microseconds of a step of a program, and to begin and end
-# one; to begin and end the kernel that adds parts up; bytes per microsecond.
+# Measured on an H200 with 128x128x64 in halves, in microseconds: one step of a program; starting and ending a
+# program; starting and ending the kernel that adds parts up. The last one is bytes per microsecond.
 _STEP, _PROGRAM, _SUM, _BYTES = 1.5, 3.0, 6.0, 3.5e6
 _SHARED_MEMORY = 227 << 10  # of a multiprocessor, in bytes
 _MOST_PARTS = 64
-_FEWEST_STEPS = 4  # of a part
+_FEWEST_STEPS = 4  # per part
 
 
 @dataclass(frozen=True)
 class Tile:
-    """A block of results that one program computes, ``depth`` terms of their sums in a step."""
+    """A block of results that one program computes, ``depth`` terms of the sums per step."""
 
     rows: int
     columns: int
@@ -32,7 +32,8 @@ class Tile:
 
     @property
     def programs(self) -> int:
-        """Programs on a multiprocessor at a time: each holds its stages of two operands of four bytes."""
+        """Returns the programs on a multiprocessor at a time: each holds its stages of two operands of four
+        bytes."""
         return max(1, _SHARED_MEMORY // (4 * (self.rows + self.columns) * self.depth * self.stages))
 
 
@@ -56,15 +57,15 @@ def in_halves(shape: Convolution, phase: str) -> list[Tile]:
 
 
 def in_tf32x3(shape: Convolution, phase: str) -> list[Tile]:
-    """Returns those for TF32: worth it where nothing has to be copied before it is multiplied."""
+    """Returns those for TF32, which pays off if nothing has to be copied before the multiplication."""
     if not shape.is_product or phase != FORWARD:
         return []
     return [_TF32X3[min(shape.out_channels, shape.pixels) < 128]]
 
 
 def parts(steps: int, tiles: int, results: int, tile: Tile, device: torch.device) -> tuple[int, int]:
-    """Returns the steps of a part and the number of parts in which ``steps`` of each tile's sums take the
-    least time, with their addition. ``results``: elements."""
+    """Returns the steps of a part, and the number of parts, for which ``steps`` of each tile's sums take the
+    least time, including the addition of the parts. ``results``: elements."""
     at_a_time = _multiprocessors(device) * tile.programs
     step = _STEP * tile.programs * tile.rows * tile.columns * tile.depth / (128 * 128 * 64)
 

@@ -1,1 +1,1 @@
-"""Layers that packages and well-known repositories declared in Lua files of their own."""
+"""Layers that packages and well-known repositories declare in their own Lua files."""

@@ -1,7 +1,7 @@
-"""Layers that well-known repositories declared in Lua files of their own.
+"""Layers that well-known repositories declare in their own Lua files.
 
-Several repositories use one name for different layers: where the fields do not tell which one it is, the
-layer is left to Lua.
+Several repositories use one name for different layers. If the fields do not show which one it is, the layer
+is left to Lua.
 """
 
 import functools
@@ -49,7 +49,7 @@ def _one_hot(f: Fields) -> nn.Module:
 
 
 def _sampler(f: Fields) -> nn.Module:
-    """Refuses what other repositories call a Sampler: choices from a distribution, and other gradients."""
+    """Refuses other repositories' Samplers: choices from a distribution, and other gradients."""
     for name in ("nInputDims", "mu", "argmax", "keep_long", "nMix"):
         if f.get(name) is not None:
             f.fail(f"a Sampler with a field {name} differs from VAE-Torch's: give its Lua file")

@@ -28,7 +28,7 @@ def _given_states(f: Fields, *names: str) -> None:
 
 
 def _step_module(f: Fields) -> nn.Module:
-    """Converts what computes one step; later versions hold it as their only module."""
+    """Converts the module that computes one step; later versions hold it as their only module."""
     return f.child("recurrentModule") if f.get("recurrentModule") is not None else f.children()[0]
 
 
@@ -97,7 +97,7 @@ def _sequence(kind: type[rnn._Sequence]) -> Conversion:
 
 
 def _lstm(f: Fields) -> nn.Module:
-    """torch-rnn has given its layer of whole sequences the name of rnn's layer of steps."""
+    """torch-rnn's layer of whole sequences has the name of rnn's layer of steps."""
     return (_sequence(rnn.SeqLSTM) if f.get("hidden_dim") is not None else _cell(2))(f)
 
 

@@ -14,7 +14,7 @@ _OF_STEPS = (rnn.Cell, rnn.Recurrence, rnn.Recurrent)
 
 
 def _of_steps(w: ModuleWriter, typename: str, child: Any, **fields: Any) -> t7.TorchObject:
-    """Returns one of rnn's AbstractRecurrents around what computes a step."""
+    """Returns one of rnn's AbstractRecurrents around the module that computes a step."""
     common = {
         "recurrentModule": child, "modules": [child], "sharedClones": [child], "rho": _LONGEST, "step": 1,
         "outputs": [], "gradInputs": [], "_gradOutputs": [], "gradOutputs": [],
@@ -44,7 +44,7 @@ def _recurrent(w: ModuleWriter, m: rnn.Recurrent) -> t7.TorchObject:
 
 
 def _step_by_step(w: ModuleWriter, module: Any) -> t7.TorchObject:
-    """Returns a module as a Sequencer holds it: what is not recurrent itself is in a Recursor."""
+    """Returns a module as a Sequencer holds it: a module that is not recurrent is wrapped in a Recursor."""
     child = w.child(module, ".modules[1]")
     return child if isinstance(module, _OF_STEPS) else _of_steps(w, "nn.Recursor", child, module=child)
 

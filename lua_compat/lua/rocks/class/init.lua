@@ -1,11 +1,12 @@
--- The package class: classes in plain Lua, and a test of types that knows parents. argcheck uses it from then on.
+-- The package class: classes in plain Lua, and a type test that includes parent classes. argcheck uses it once it is
+-- loaded.
 local argcheck = require 'argcheck'
 local environment = require 'argcheck.env'
 local has_ffi, ffi = pcall(require, 'ffi')
 
 local class = {}
-local classes = {} -- by name: its methods, which are the metatable of its objects
-local derived = {} -- by name: the names of it and of the classes that derive from it
+local classes = {} -- by name: the methods, which are the metatable of the objects
+local derived = {} -- by name: the names of the class and of the classes derived from it
 local of_ctype = {} -- by the number of a C type: the class that its values belong to
 
 local function class_of(object)
@@ -15,7 +16,7 @@ local function class_of(object)
    return metatable and rawget(metatable, '__typename')
 end
 
--- What scripts get of a class: reading and writing its fields, and calling it, which makes an object.
+-- The value that scripts get for a class: indexing accesses its fields, and calling it makes an object.
 local function constructor(methods)
    local function make(_, ...) return methods.new(...) end
    return setmetatable({}, { __index = methods, __newindex = methods, __metatable = methods, __call = make })
@@ -82,7 +83,7 @@ function class.istype(object, name)
    local of_object = class_of(object)
    if not of_object then return type(object) == name end
    if derived[name] then return derived[name][of_object] or false end
-   return of_object == name -- of another system of types, such as torch.class
+   return of_object == name -- of another type system, such as torch.class
 end
 
 environment.istype = class.istype

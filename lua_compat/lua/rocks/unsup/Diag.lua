@@ -1,4 +1,4 @@
--- nn.Diag: each plane (or, of a vector, each element) times a weight of its own.
+-- nn.Diag: multiplies each plane (or each element of a vector) by its own weight.
 local Diag, parent = torch.class('nn.Diag', 'nn.Module')
 
 function Diag:__init(planes)
@@ -9,7 +9,7 @@ end
 
 function Diag:reset() self.weight:fill(1) end
 
--- The weights of the planes of t, as often as each has elements.
+-- The planes' weights, expanded to the sizes of t.
 local function weights_like(self, t)
    local planes = t:size(1)
    return self.weight:narrow(1, 1, planes):contiguous():view(planes, 1):expand(planes, t:nElement() / planes)

@@ -1,5 +1,5 @@
--- unsup.UnsupTrainer: stochastic descent on data[1], data[2], ..., each { input, target }; with params.hessian each
--- parameter has a step of its own, by the diagonal of the Hessian.
+-- unsup.UnsupTrainer: stochastic gradient descent on data[1], data[2], ..., each { input, target }. With params.hessian
+-- each parameter has its own step size, from the diagonal of the Hessian.
 local UnsupTrainer = torch.class('unsup.UnsupTrainer')
 
 function UnsupTrainer:__init(module, data)
@@ -77,7 +77,7 @@ local function check(t, name)
    end
 end
 
--- Returns what the module's updateOutput does, as a table.
+-- Returns the results of the module's updateOutput as a table.
 function UnsupTrainer:trainSample(example, eta)
    local x, dx, ddx = unpack(self.parameters, 1, 3)
    local result = gradient(self, example[1], example[2])

@@ -12,7 +12,8 @@ local function autoencoder(Class, cost)
       return self.output
    end
 
-   -- Both derivatives go the same way back: by which method, and the field that it leaves its result in.
+   -- Both derivatives are passed back in the same way: `method` computes them, and `result` is the field with its
+   -- result.
    local function backward(self, input, target, method, result)
       local code, loss, code_cost = self.encoder.output, self.loss, self[cost]
       loss[method](loss, self.decoder.output, target)

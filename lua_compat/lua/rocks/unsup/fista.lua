@@ -6,8 +6,8 @@ local modules = require 'unsup.modules'
 local DEFAULTS = { L = 0.1, Lstep = 1.5, maxiter = 50, maxline = 20, errthres = 1e-4 }
 local LEAST_L = 0.1
 
--- Gives a module the functions that FISTA takes: the smooth cost `f`, the cost `g` of the code, and `pl`, which
--- solves g near a point. `weight` is the smooth cost's.
+-- Adds the functions that FISTA calls to a module: the smooth cost `f`, the cost `g` of the code, and `pl`, which
+-- solves g near a point. `weight`: that of the smooth cost.
 local function prepare(self, weight)
    local function derivative(mode) return mode and mode:match('dx') end
 
@@ -33,8 +33,8 @@ local function with_defaults(params)
    return params
 end
 
--- Finds the code from where self.code is, and returns its cost and the history of the search. Half of L is tried next
--- time, which doubles the steps, if this time needed no more of it.
+-- Finds the code, starting from self.code, and returns its cost and the history of the search. L is halved for the next
+-- search, which doubles the steps, if this search did not raise it.
 local function search(self, input, least)
    self.input = input
    local params = self.params
@@ -74,7 +74,7 @@ end
 local FistaL1, parent = torch.class('unsup.FistaL1', 'unsup.UnsupModule')
 dictionary_methods(FistaL1)
 
--- D: a linear module from codes to inputs; cost: a convex smooth criterion, of which half is taken.
+-- D: a linear module from codes to inputs; cost: a convex smooth criterion, which is halved.
 function FistaL1:__init(D, cost, lambda, params)
    parent.__init(self)
    self.D, self.Fcost, self.Gcost, self.lambda = D, cost, nn.L1Cost(), lambda
@@ -87,7 +87,7 @@ end
 
 function FistaL1:reset(stdv) self.D:reset(stdv) end
 
--- code: where the search begins.
+-- code: the start of the search.
 function FistaL1:updateOutput(input, code)
    self.code:copy(code)
    return search(self, input, LEAST_L)
@@ -142,7 +142,8 @@ end
 
 local SpatialConvFistaL1, linear = torch.class('unsup.SpatialConvFistaL1', 'unsup.FistaL1')
 
--- conntable: see nn.SpatialConvolutionMap; patches of iw x ih. A pixel counts by how many filters reach it.
+-- conntable: see nn.SpatialConvolutionMap; patches of iw x ih. A pixel is weighted by the number of filters that reach
+-- it.
 function SpatialConvFistaL1:__init(conntable, kw, kh, iw, ih, lambda, params)
    local codes, planes = conntable:select(2, 1):max(), conntable:select(2, 2):max()
    local reached = torch.zeros(planes, ih, iw)

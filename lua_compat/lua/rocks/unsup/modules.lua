@@ -1,4 +1,4 @@
--- What the modules of unsup share: their base class, pairs of an encoder and a decoder, and filters of norm 1.
+-- Shared by the modules of unsup: their base class, pairs of an encoder and a decoder, and filters of norm 1.
 local modules = {}
 
 local UnsupModule, parent = torch.class('unsup.UnsupModule', 'nn.Module')
@@ -9,7 +9,7 @@ function UnsupModule:normalize() -- luacheck: ignore 212
    error('Every unsupervised module has to implement normalize function')
 end
 
-local SMALLEST = 1e-12 -- added to norms, so that a filter of zeros stays one
+local SMALLEST = 1e-12 -- added to norms, so that a filter of zeros remains zero
 
 -- Divides each filter of a weight by its norm: the columns of a matrix, the planes of a tensor with more dimensions.
 function modules.normalize(weight)
@@ -24,7 +24,7 @@ function modules.normalize(weight)
    end
 end
 
--- Gives a class the methods that pass what they are asked to self.encoder and self.decoder.
+-- Adds methods to a class that pass calls on to self.encoder and self.decoder.
 function modules.pair(Class)
    function Class:parameters() return nn.Sequential():add(self.encoder):add(self.decoder):parameters() end
 

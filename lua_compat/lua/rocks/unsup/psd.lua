@@ -5,7 +5,7 @@ local modules = require 'unsup.modules'
 local PSD, parent = torch.class('unsup.PSD', 'unsup.UnsupModule')
 modules.pair(PSD)
 
--- beta: the weight of the prediction's error.
+-- beta: the weight of the prediction error.
 function PSD:__init(encoder, decoder, beta, params)
    parent.__init(self)
    self.encoder, self.decoder, self.beta = encoder, decoder, beta
@@ -46,7 +46,7 @@ function PSD:normalize() self.decoder:normalize() end
 
 local SQUASHED = { tanh = 'Tanh', tanh_shrink = 'TanhShrink' }
 
--- The encoder that params.encoderType names: a linear layer, with or without a nonlinearity and a gain for each code.
+-- The encoder named by params.encoderType: a linear layer, with or without a nonlinearity and a gain per code.
 local function encoder_of(params, layer, codes)
    params.encoderType = params.encoderType or 'linear'
    if params.encoderType == 'linear' then return layer end
@@ -65,7 +65,7 @@ end
 
 local ConvPSD = torch.class('unsup.ConvPSD', 'unsup.PSD')
 
--- conntable: from input planes to codes; the decoder's goes the other way.
+-- conntable: from input planes to codes; the decoder uses it in reverse.
 function ConvPSD:__init(conntable, kw, kh, iw, ih, lambda, beta, params)
    params = params or {}
    local back = conntable:index(2, torch.LongTensor{ 2, 1 })

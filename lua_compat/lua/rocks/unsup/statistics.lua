@@ -2,13 +2,13 @@
 
 local function centred(x) return x - torch.mean(x, 1):expandAs(x) end
 
--- Eigenvalues, from the smallest, and eigenvectors of the covariance.
+-- Eigenvalues, in ascending order, and eigenvectors of the covariance.
 function unsup.pcacov(x)
    local rows = centred(x)
    return torch.symeig(torch.mm(rows:t(), rows):div(x:size(1) - 1), 'V')
 end
 
--- The same by the singular values of x, from the largest.
+-- The same from the singular values of x, in descending order.
 function unsup.pca(x)
    local directions, values = torch.svd(centred(x):div(math.sqrt(x:size(1) - 1)):t())
    return values:cmul(values), directions
@@ -16,7 +16,7 @@ end
 
 local KMEANS = 'centroids,count = unsup.kmeans(Tensor(npoints,dim), k [, niter, batchsize, callback, verbose])'
 
--- The sums of the samples that are nearest to each centroid, and how many they are.
+-- The sums and the numbers of the samples nearest to each centroid.
 local function assign(x, centroids, batch_size)
    local k = centroids:size(1)
    local sums, counts = centroids:clone():zero(), x.new(k):zero()
@@ -32,7 +32,8 @@ local function assign(x, centroids, batch_size)
    return sums, counts
 end
 
--- Returns k centroids, and how many samples each had over all iterations. A callback that returns true ends the search.
+-- Returns k centroids, and the number of samples of each over all iterations. A callback that returns true ends the
+-- search.
 function unsup.kmeans(x, k, niter, batchsize, callback, verbose) -- luacheck: ignore 212
    if not x or not k then error('missing argument: ' .. KMEANS) end
    niter, batchsize = niter or 1, batchsize or math.min(1000, x:size(1))

@@ -1,4 +1,4 @@
--- Whitening of data (samples x ...) by principal components, in their space (pca) or turned back to the data's (zca):
+-- Whitening of data (samples x ...) by principal components, in their space (pca) or rotated back to the data's (zca):
 -- white = (x - means) P, and x = white invP + means. `*_whiten` computes means, P and invP if they are not given.
 local EPSILON = 1e-5
 
@@ -37,7 +37,7 @@ local function coloured(data, means, P, invP)
    return rows:add(repeated(means, rows)):resizeAs(data), means, P, invP
 end
 
--- A module of a linear layer: for data with more dimensions than two it changes the shape before and after.
+-- Wraps a linear layer as a module: data with more than two dimensions are reshaped before and after.
 local function layer_of(data, weight, bias)
    local size = data:nElement() / data:size(1)
    local linear = nn.Linear(size, size)
