@@ -230,7 +230,7 @@ def test_the_example_of_a_command_runs(tmp_path: Path, capsys: pytest.CaptureFix
     assert "4.weight      25,000" in capsys.readouterr().out
 
 
-def test_the_example_of_a_net_is_one() -> None:
+def test_the_example_of_a_net_works() -> None:
     (net,) = example("CONTRIBUTING.md", "Net(").NETS
     module = registry.build(net, seed=1)
     assert registry.parameter_count(module) == net.parameters

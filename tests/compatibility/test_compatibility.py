@@ -106,7 +106,9 @@ def test_recorded_numbers_are_of_commands_on_the_list() -> None:
     assert len(recorded) >= 30
 
 
-def test_a_folder_without_repositories_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_without_repositories_is_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert command.main([str(tmp_path)]) == 2
     assert "holds none of the" in capsys.readouterr().err
     for options, words in (

@@ -61,7 +61,9 @@ def test_an_unknown_command_is_one_line_and_exit_2() -> None:
     ("name", "meant"),
     [("rofline", "flops --parts roofline"), ("server", "sweep --scenario server"), ("plot", "report")],
 )
-def test_a_part_of_a_command_is_not_one(name: str, meant: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_part_of_a_command_is_not_a_command(
+    name: str, meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main([name]) == 2
     assert f"unknown command '{name}' (did you mean {meant}?); accepted: " in capsys.readouterr().err
 
@@ -180,7 +182,7 @@ def test_what_a_file_holds_reaches_the_terminal_as_text(capsys: pytest.CaptureFi
 
 @pytest.mark.parametrize("end", ["os._exit", "sys.exit"])
 @pytest.mark.parametrize("processes", [1, 2])
-def test_a_net_that_ends_the_program_is_said_to(end: str, processes: int, tmp_path: Path) -> None:
+def test_a_net_that_ends_the_program_is_reported(end: str, processes: int, tmp_path: Path) -> None:
     """Its own exit code, 3, would be taken for too little memory."""
     (tmp_path / "ends.py").write_text(
         "import os, sys\nfrom torch import nn\n\n"

@@ -55,7 +55,7 @@ def family_of(module: str, package: str) -> str:
     return module[len(package) + 1 :].split(".")[0]
 
 
-def test_every_conversion_lies_in_the_family_that_declares_its_class(family_in_lua: dict[str, str]) -> None:
+def test_every_conversion_is_in_the_family_that_declares_its_class(family_in_lua: dict[str, str]) -> None:
     wrong = {
         typename: (family, family_in_lua[typename])
         for module in modules_of("lua_compat.conversion.families")
@@ -67,7 +67,7 @@ def test_every_conversion_lies_in_the_family_that_declares_its_class(family_in_l
     assert len(CONVERSIONS.keys() & family_in_lua.keys()) > 110
 
 
-def test_every_torch_module_lies_in_the_family_that_declares_its_class(
+def test_every_torch_module_is_in_the_family_that_declares_its_class(
     family_in_lua: dict[str, str],
 ) -> None:
     found, wrong = 0, {}
@@ -99,7 +99,7 @@ def kernels_used(file: Path) -> set[str]:
     return {*re.findall(r"\bkernel\.(\w+)", text), *re.findall(r"\bf = '(\w+)'", text), *quoted}
 
 
-def test_every_kernel_lies_in_the_family_that_calls_it() -> None:
+def test_every_kernel_is_in_the_family_that_calls_it() -> None:
     users = {file.parent.name: kernels_used(file) for file in (LUA_FOLDER / "nn").glob("*/init.lua")}
     users |= {file.stem: kernels_used(file) for file in (LUA_FOLDER / "nn").glob("*.lua")}
     for declared in declarations().values():

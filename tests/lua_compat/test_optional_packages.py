@@ -53,14 +53,14 @@ def test_a_clone_is_called_by_its_folder(monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert pip_install("report") == "pip install '.[report]'"
 
 
-def test_an_editable_installation_stays_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_editable_installation_remains_editable(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     origin = {"url": (tmp_path / "src").as_uri(), "dir_info": {"editable": True}}
     installed(monkeypatch, tmp_path, origin, clone=True)
     assert pip_install("report") == f"pip install -e '{tmp_path}/src[report]'"
 
 
 @pytest.mark.parametrize("kind", ["dir_info", "archive_info"])
-def test_of_what_is_gone_the_packages_are_named(
+def test_packages_of_a_deleted_installation_are_named(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kind: str
 ) -> None:
     installed(monkeypatch, tmp_path, {"url": (tmp_path / "gone").as_uri(), kind: {}})

@@ -28,7 +28,7 @@ def steps_over(size: int, kernel: int, stride: int, padding: int, dilation: int)
     )
 
 
-def test_no_image_is_stepped_over_but_by_those_that_may() -> None:
+def test_no_image_is_skipped_except_by_convolutions_that_may() -> None:
     sizes = list(product(range(1, 6), range(1, 5), range(8), range(1, 4)))
     stepping = [how for how in sizes if any(steps_over(size, *how) for size in range(1, 8))]
     assert len(stepping) > 20

@@ -151,7 +151,7 @@ class Net(nn.Module):
     assert done.returncode == 1 and 'put what it does below if __name__ == "__main__":' in done.stderr
 
 
-def test_a_class_that_another_process_cannot_import_is_said() -> None:
+def test_a_class_that_another_process_cannot_import_is_reported() -> None:
     class Local(nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return x

@@ -44,7 +44,7 @@ def test_the_tree_of_a_model() -> None:
         assert expected in lines
 
 
-def test_a_view_says_what_it_drags_along(tmp_path: Path) -> None:
+def test_a_view_names_the_hidden_part_of_its_storage(tmp_path: Path) -> None:
     """Not the tensors that share a storage all of which they show, as those of a flattened net do."""
     storage = t7.Storage("torch.DoubleStorage", np.arange(1e5))
     view = t7.Tensor("torch.DoubleTensor", storage, (1000,), (1,))
@@ -178,7 +178,7 @@ def test_help_imports_nothing_heavy() -> None:
     assert "numpy" not in imported and "torch" not in imported
 
 
-def test_summaries_do_not_walk_what_is_not_there() -> None:
+def test_summaries_do_not_walk_repeated_elements() -> None:
     storage = t7.Storage("torch.DoubleStorage", np.array([3.0, np.nan]))
     expanded = t7.Tensor("torch.DoubleTensor", storage, (10**9, 2), (0, 1))
     overlapping = t7.Tensor("torch.DoubleTensor", t7.Storage("torch.DoubleStorage", np.zeros(2**16)),

@@ -44,7 +44,7 @@ def test_packages_and_their_memory_are_added_up_and_nothing_twice(tmp_path: Path
     assert energy.read() == pytest.approx(9 + 30 + 40)
 
 
-def test_a_counter_that_goes_round_goes_on(tmp_path: Path) -> None:
+def test_a_counter_that_wraps_around_continues(tmp_path: Path) -> None:
     counter = domain(tmp_path, "intel-rapl:0", "package-0", RANGE - 3_000_000)
     energy = RaplEnergy(tmp_path)
     counter(RANGE - 1_000_000)
@@ -158,7 +158,7 @@ def test_the_conditions_of_a_gpu_have_its_clock_and_energy(
     assert nvml.opened == 0
 
 
-def test_a_counter_that_is_lost_meanwhile_tells_nothing(nvml: Nvml) -> None:
+def test_a_counter_that_disappears_meanwhile_is_ignored(nvml: Nvml) -> None:
     conditions = Conditions(lambda: None, open_counters("GPU-1"))
     nvml.broken = "nvmlDeviceGetTotalEnergyConsumption"
     conditions.look(3)

@@ -192,7 +192,7 @@ def test_what_is_no_log_is_refused(text: Any, problem: str) -> None:
 
 
 @pytest.mark.parametrize("batch", ["0", "9" * 400, "9" * 5000, "9007199254740993"])
-def test_a_batch_size_that_cannot_be_is_none(batch: str) -> None:
+def test_an_impossible_batch_size_is_none(batch: str) -> None:
     log = f"ModelType: AlexNet  Kernels: nn  Input shape: {batch}x3x224x224\nnn :updateOutput(): 12.5\n"
     (run,) = parse_log(log)
     assert run.batch_size is None
@@ -212,7 +212,7 @@ def test_a_batch_size_that_cannot_be_is_none(batch: str) -> None:
         (["12,", "3"], [12, 3]),
     ],
 )
-def test_a_decimal_comma_is_one(numbers: list[str], read: list[float]) -> None:
+def test_decimal_commas_are_read(numbers: list[str], read: list[float]) -> None:
     labels = [":updateOutput():", ":TOTAL:"]
     text = "".join(f"{label}\t{number}\n" for label, number in zip(labels, numbers, strict=False))
     (run,) = parse_log(text)

@@ -183,7 +183,7 @@ def test_a_forced_backend_shows_what_runs_each_layer(tmp_path: Path) -> None:
     assert re.search(r"Conv2d.*winograd", done.stderr)
 
 
-def test_a_missing_compiler_is_said() -> None:
+def test_a_missing_compiler_is_reported() -> None:
     said = "no compiled code: no C compiler found (tried no-such-compiler); with it the engine is faster"
     for backend in (("-convMM", "true"), ("--backend", "winograd")):
         arguments = ("benchmark.py", *SMALL, "-batch_size", "2", "-iter", "1", *backend)
@@ -206,7 +206,7 @@ def test_stock_is_pytorchs_autograd(tmp_path: Path) -> None:
     assert first["longer_than_the_next"] < first["seconds"] and first["choosing_seconds"] == 0
 
 
-def test_a_format_the_engine_has_not_is_run_by_autograd_and_said() -> None:
+def test_a_format_that_the_engine_lacks_runs_on_autograd_and_is_reported() -> None:
     # a small net: PyTorch convolves float16 on a CPU slowly
     arguments = ("-iter", "1", "--net", "recognize_digits", "--dtype", "float16", "-convMM", "true")
     done = run_python("benchmark.py", *arguments)

@@ -77,7 +77,7 @@ def test_what_cannot_run_says_why(tiny_net: str, point: Any, status: str, reason
     assert "samples_per_second" not in result
 
 
-def test_a_compiler_that_is_not_there_is_named(tiny_net: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_compiler_is_named(tiny_net: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXX", "no-such-compiler")
     result = point_measurement.measure(Point(tiny_net, backend="compile"), BRIEF)
     assert result["status"] == "unsupported" and "'no-such-compiler' (CXX) was not found" in result["reason"]

@@ -61,7 +61,7 @@ def test_a_record(name: str, tiny_net: str) -> None:
         assert record["queries_per_second"] < record["beyond_queries_per_second"]
 
 
-def test_a_pass_slower_than_the_target_is_said(tiny_net: str) -> None:
+def test_a_pass_slower_than_the_target_is_reported(tiny_net: str) -> None:
     record = measure_scenario(Point(tiny_net, threads=1), Scenario("server", 1e-6, 0.01))
     assert (record["verdict"], record["queries_per_second"], record["trials"]) == ("not met", 0.0, [])
     assert record["reason"].startswith("passes alone take up to ")

@@ -48,7 +48,7 @@ def test_passes_with_a_low_clock_are_counted() -> None:
     assert summary.verdict == "throttled" and summary.samples == 70
 
 
-def test_a_machine_that_tells_nothing_is_not_throttled() -> None:
+def test_a_machine_that_reports_nothing_is_not_throttled() -> None:
     conditions = Conditions(lambda: None)
     conditions.look(5)
     assert conditions.as_dict()["clock_mhz"] is None and conditions.throttled_passes == 0

@@ -20,12 +20,12 @@ def test_the_fewest_queries_are_those_of_mlperf() -> None:
     assert {50: 1, 90: fewest(90, 1), 99: fewest(99, 1)} == FEWEST_FOR_PERCENTILE
 
 
-def test_few_queries_tell_nothing() -> None:
+def test_few_queries_prove_nothing() -> None:
     assert most_late(43, 90) is None and percentile_estimate([1.0] * 63, 90) is None
     assert too_many_late(1, 90) == 2  # one late query of one has a chance of a tenth
 
 
-def test_the_estimate_is_one_of_the_slowest() -> None:
+def test_the_estimate_is_a_sample_among_the_slowest() -> None:
     samples = list(range(10_000))
     random.Random(1).shuffle(samples)
     late = most_late(10_000, 99)

@@ -75,5 +75,5 @@ def test_a_size_of_the_wrong_rank_is_refused_everywhere(
     assert str(of_legacy.value) == str(of_study.value) == message
 
 
-def test_sentences_of_another_length_are_accepted() -> None:
+def test_sentences_of_any_length_are_accepted() -> None:
     assert find_net({"net": "words", "input_size": (2, 20)}).input_size == (2, 20)

@@ -95,7 +95,7 @@ def test_a_function_gives_its_own_parameters_by_seed(folder: Path, name: str) ->
     assert registry.parameter_count(registry.on_meta(net)) == 3 * 8 * 8 * 5 + 5
 
 
-def test_a_class_and_what_lies_beside_the_module(folder: Path) -> None:
+def test_a_class_and_the_files_beside_the_module(folder: Path) -> None:
     assert isinstance(registry.build(named_nets.find("zoo_models:Pair", (8,)), 1), nn.Module)
     registry.build(named_nets.find("zoo_models:small", (3, 8, 8)), 1)
 
@@ -215,7 +215,7 @@ def test_bad_input_is_one_line(folder: Path, arguments: list[str], message: str)
     assert message in done.stderr and done.stderr.count("\n") == 1
 
 
-def test_a_net_that_fails_while_it_is_measured_is_told_in_one_line(folder: Path) -> None:
+def test_a_net_that_fails_while_it_is_measured_is_reported_in_one_line(folder: Path) -> None:
     done = benchmark(folder, "--net", "zoo_models:Late", "--input-size", "8", "--backend", "stock")
     assert done.returncode == 2 and "Traceback" not in done.stderr
     last = done.stderr.splitlines()[-1]

@@ -123,7 +123,7 @@ def test_a_conversion_leaves_the_file_as_it_was() -> None:
     np.testing.assert_array_equal(record["net"]["modules"][3]["weight"].numpy(), before)
 
 
-def test_the_counterpart_of_every_module_is_told() -> None:
+def test_the_counterpart_of_every_module_is_returned() -> None:
     converted = convert(recorded("residual")["net"], "net")
     places = {path: (source.typename, type(module).__name__) for path, source, module in converted.places}
     assert places["net.modules[1].modules[1].modules[2]"] == ("nn.Tanh", "Tanh")

@@ -147,7 +147,7 @@ def test_modules_follow_their_weights_and_inputs(own_tuning_file: Path) -> None:
     assert "planes first" in own_tuning_file.read_text()
 
 
-def test_memory_is_let_go_with_the_modules(own_tuning_file: Path) -> None:
+def test_memory_is_freed_with_the_modules(own_tuning_file: Path) -> None:
     """What stays is one block of scratch, whatever the number and size of the layers."""
     runtime = Runtime()
     before = runtime.collect()

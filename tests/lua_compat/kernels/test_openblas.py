@@ -71,7 +71,7 @@ def test_products_with_a_vector_are_those_of_pytorch(
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("transposed", [False, True])
-def test_products_with_a_vector_do_not_depend_on_where_it_lies(transposed: bool, dtype: torch.dtype) -> None:
+def test_products_with_a_vector_do_not_depend_on_its_address(transposed: bool, dtype: torch.dtype) -> None:
     torch.manual_seed(1)
     results = []
     for first in range(4):

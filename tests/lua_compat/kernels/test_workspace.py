@@ -34,7 +34,7 @@ def test_a_net_that_runs_once_is_not_timed() -> None:
 
 
 @pytest.mark.usefixtures("cache")
-def test_a_net_that_goes_on_is_timed_once_and_later_processes_know() -> None:
+def test_a_net_that_continues_is_timed_once_and_later_processes_know() -> None:
     candidates, workspace = Candidates(), Workspace()
     for _ in range(10):
         assert workspace.fastest("layer", candidates) == "plain"

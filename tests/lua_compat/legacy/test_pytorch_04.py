@@ -30,7 +30,7 @@ def test_arguments_and_defaults_of_pytorch_04() -> None:
 
 @pytest.mark.parametrize("dim", [0, 1, -1])
 @pytest.mark.parametrize("name", ["SoftMax", "SoftMin", "LogSoftMax"])
-def test_soft_maxima_lie_along_any_dimension(name: str, dim: int) -> None:
+def test_softmax_works_along_any_dimension(name: str, dim: int) -> None:
     x = torch.randn(3, 4, 5, dtype=torch.float64, requires_grad=True)
     wanted = {
         "SoftMax": lambda: torch.softmax(x, dim),

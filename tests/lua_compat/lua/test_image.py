@@ -321,7 +321,7 @@ def test_colours_there_and_back(space: str) -> None:
     torch.testing.assert_close(back, image, atol=1e-4 if space == "lab" else 1e-12, rtol=0)
 
 
-def test_turning_and_warping_by_nothing() -> None:
+def test_rotating_and_warping_by_zero() -> None:
     image = torch.rand(2, 6, 7)
     for turn in (image_geometry.image_rotate, image_geometry.image_rotate_bilinear):
         out = torch.empty_like(image)

@@ -285,7 +285,7 @@ def test_windows_of_a_fraction_are_refused(tmp_path: Path) -> None:
     )
 
 
-def test_rows_that_do_not_count_change_nothing(tmp_path: Path) -> None:
+def test_ignored_rows_change_nothing(tmp_path: Path) -> None:
     """Not even by rounding: ClassNLLCriterion with a class to ignore, in single precision."""
     run_lua(
         tmp_path,
@@ -435,7 +435,7 @@ def test_squeeze_keeps_a_batch_of_one(tmp_path: Path) -> None:
     )
 
 
-def test_a_weight_of_other_dimensions_is_told_in_no_words_of_python(tmp_path: Path) -> None:
+def test_a_weight_of_other_dimensions_gives_no_message_of_pythons(tmp_path: Path) -> None:
     run_lua(
         tmp_path,
         """
@@ -448,7 +448,7 @@ def test_a_weight_of_other_dimensions_is_told_in_no_words_of_python(tmp_path: Pa
     )
 
 
-def test_convolutions_have_the_same_bits_wherever_images_lie(tmp_path: Path) -> None:
+def test_convolutions_have_the_same_bits_at_every_address(tmp_path: Path) -> None:
     run_lua(
         tmp_path,
         """

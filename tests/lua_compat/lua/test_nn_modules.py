@@ -108,7 +108,7 @@ def test_fresh_modules_have_the_fields_and_the_text_of_torch7(described: tuple[s
         assert ours[expression][:count] == lines[:count], expression
 
 
-def test_no_words_of_pytorch_for_sizes_that_do_not_fit(tmp_path: Path) -> None:
+def test_sizes_that_do_not_fit_give_no_message_of_pytorchs(tmp_path: Path) -> None:
     """What Torch7 says, or which layer got which tensors."""
     code = """
         require 'nn'

@@ -86,7 +86,7 @@ def test_printed_tensors_are_byte_for_byte(tmp_path: Path) -> None:
     assert all(line.startswith("table: 0x") for line in differing[0])
 
 
-def test_arguments_that_do_not_fit_are_told_as_torch7_tells_them() -> None:
+def test_arguments_that_do_not_fit_give_torch7s_messages() -> None:
     """Also nils at the end, texts that read as numbers, and what was not given."""
     assert _printed_by(GOLDEN / "probe_arguments.lua") == (GOLDEN / "arguments.txt").read_text()
 

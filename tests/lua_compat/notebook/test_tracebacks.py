@@ -9,7 +9,7 @@ def plain(lines: list[str]) -> list[str]:
     return [re.sub(r"\x1b\[\d+m", "", line) for line in lines]
 
 
-def test_lines_stand_below_the_places() -> None:
+def test_lines_are_shown_below_their_positions() -> None:
     cells = {1: "function f()\n   error('no')\nend", 2: "local a\nf()"}
     frames = ("[C]: in function 'error'", "In [1]:2: in function 'f'", "In [2]:2: in main")
     trace = "\n\t".join(("In [1]:2: no\nstack traceback:", *frames))

@@ -49,7 +49,7 @@ def test_every_run_has_the_same_order(tmp_path: Path) -> None:
     assert len(runs[0].stdout.split()) > 500 and len({run.stdout for run in runs}) == 1
 
 
-def test_a_library_that_is_none(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_library(tmp_path: Path) -> None:
     other = tmp_path / "luajit.so"
     for data in (b"", b"text", b"\x7fELF\x02\x01" + bytes(200)):
         other.write_bytes(data)

@@ -51,7 +51,7 @@ def _mapped_bytes() -> int:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="mapped memory is read from /proc")
-def test_no_spares_are_kept_where_none_will_be_wanted() -> None:
+def test_no_spares_are_kept_where_none_will_be_needed() -> None:
     slabs, size = Slabs(), MOST_SPARE // 4
     before = _mapped_bytes()
     pieces = [slabs.request(size) for _ in range(4)]

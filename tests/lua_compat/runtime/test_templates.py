@@ -15,7 +15,7 @@ def compiled(text: str, values: str, also: str = "nil", check: str = "") -> None
     assert Runtime().run_string(f"local f = {call} {check}") == 0
 
 
-def test_holes_stand_for_values_which_may_have_arguments_and_holes_themselves() -> None:
+def test_holes_are_replaced_by_values_which_may_have_arguments_and_holes() -> None:
     compiled(
         "return function(x, y) return $sum($twice(x, x + 1), y) + $one end",
         "{ sum = '($1 + $2)', twice = '2 * $1 * $half($2)', half = '(0.5 * ($1))', one = 1 }",

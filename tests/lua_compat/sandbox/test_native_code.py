@@ -60,7 +60,7 @@ def assert_untouched(folder: Path, other: "subprocess.Popen[bytes]") -> None:
 
 
 @needs(LANDLOCK, SECCOMP)
-def test_in_all_layers_nothing_is_done_and_a_product_still_works(
+def test_with_all_layers_nothing_gets_through_and_a_product_still_works(
     tmp_path: Path, other: "subprocess.Popen[bytes]"
 ) -> None:
     found = tried("all", tmp_path, other)

@@ -43,7 +43,7 @@ def test_values_come_back() -> None:
 
 
 @pytest.mark.parametrize("count", [1e9, -1, 0.5, float("nan"), float("inf"), "2", True, None])
-def test_a_number_of_values_that_cannot_be(count: Any) -> None:
+def test_an_invalid_number_of_values(count: Any) -> None:
     outcome = outcome_of(serialized(t7.LuaTable({"n": count, 1: 1} if count is not None else {1: 1})))
     assert (outcome.exit_code, outcome.values) == ((0, (1,)) if count is True else (STOPPED, ()))
 
@@ -62,7 +62,7 @@ BAD_HEADERS: list[Any] = [
 
 
 @pytest.mark.parametrize("header", BAD_HEADERS, ids=range(len(BAD_HEADERS)))
-def test_a_header_that_cannot_be(header: Any) -> None:
+def test_an_invalid_header(header: Any) -> None:
     outcome = outcome_of(b"", header)
     assert outcome.exit_code == STOPPED and outcome.message.startswith("stopped: ")
     assert "\n" not in outcome.message

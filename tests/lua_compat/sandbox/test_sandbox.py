@@ -433,7 +433,7 @@ def test_command_line(tmp_path: Path) -> None:
     assert (result.stdout, result.stderr) == ("more than the reader wants\n", "")
 
 
-def test_a_command_line_that_cannot_be(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     script = str(tmp_path / "script.lua")
     Path(script).touch()
     for words, named in (

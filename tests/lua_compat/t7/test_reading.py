@@ -147,7 +147,7 @@ def test_arrays_are_a_private_map_or_a_copy(tmp_path: Path) -> None:
     assert not t7.load(path).numpy().any()
 
 
-def test_a_copied_file_is_needed_no_more(tmp_path: Path) -> None:
+def test_a_copied_file_is_no_longer_needed(tmp_path: Path) -> None:
     path = tmp_path / "x.t7"
     words = t7.LuaTable((f"word{i}", i) for i in range(5000))
     t7.save(path, {"words": words, "list": list(range(5000)), "x": np.arange(5000.0)})

@@ -44,7 +44,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize("kind", MAKERS)
-def test_a_kernel_of_windows_is_not_made_for_wrong_sizes(kind: str) -> None:
+def test_a_kernel_of_windows_refuses_wrong_sizes(kind: str) -> None:
     for sizes in WRONG:
         with pytest.raises(ValueError, match="windows of"):
             MAKERS[kind](*sizes)

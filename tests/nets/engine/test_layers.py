@@ -96,7 +96,7 @@ def test_a_layer_against_autograd(name: str) -> None:
 
 @pytest.mark.parametrize("backend", ["mm", "direct", "winograd"])
 @pytest.mark.parametrize("groups", [1, 4])
-def test_a_bias_that_lies_apart_in_memory(groups: int, backend: str) -> None:
+def test_a_bias_that_is_not_contiguous(groups: int, backend: str) -> None:
     layer = nn.Conv2d(4, 4, 3, padding=1, groups=groups).double()
     layer.bias = nn.Parameter(torch.randn(8, dtype=torch.float64)[::2])
     check(nn.Sequential(layer, nn.ReLU()), (2, 4, 6, 6), backend)
@@ -119,7 +119,7 @@ class Grows(nn.Module):
 
 
 @pytest.mark.parametrize("backend", ["mm", "direct", "fft"])
-def test_pytorchs_operators_read_what_lies_beside_what_is_written_later(backend: str) -> None:
+def test_pytorchs_operators_read_memory_next_to_memory_written_later(backend: str) -> None:
     """PyTorch counts the changes of both together."""
     for kernel in (1, 3):
         last = nn.Conv2d(4, 4, kernel, padding=kernel // 2)

@@ -41,7 +41,7 @@ def test_text_is_torch7s(line: str) -> None:
     assert torch7_string(MODULES[line](), names) == RECORDED[line].rstrip("\n")
 
 
-def test_a_class_that_torch7_has_not_keeps_its_own_text() -> None:
+def test_a_class_that_torch7_lacks_keeps_its_own_text() -> None:
     assert torch7_string(nn.GELU()) == str(nn.GELU())
 
 

@@ -87,7 +87,7 @@ def test_a_gradient_that_the_script_takes_away_is_a_note(
     assert row["verdict"] == "same" and row["shapes"] == [[2, 1, 28, 28]] * 2
 
 
-def test_a_net_that_differs_is_told_where(crosscheck: Command, tmp_path: Path) -> None:
+def test_the_place_where_a_net_differs_is_reported(crosscheck: Command, tmp_path: Path) -> None:
     average = DIGITS.replace("nn.SpatialMaxPooling", "nn.SpatialAveragePooling")
     code, out, _, report = crosscheck(
         "--lua", script(tmp_path, average + "return net", "mine.lua"), "--net", "recognize_digits"

@@ -180,7 +180,7 @@ def test_the_pointer_shows_the_exact_numbers(browser: Any, report: str) -> None:
 
 
 @pytest.mark.parametrize("width", [375, 320])
-def test_a_telephone_does_not_scroll_sideways(browser: Any, report: str, width: int) -> None:
+def test_a_phone_does_not_scroll_sideways(browser: Any, report: str, width: int) -> None:
     open_page(browser, report, width, 812)
     draw_all(browser)
     browser.execute_script("document.querySelectorAll('details').forEach((d) => (d.open = true))")

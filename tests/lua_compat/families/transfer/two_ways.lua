@@ -1,4 +1,4 @@
--- Transfer functions and soft maxima.
+-- Transfer functions and softmax.
 local h = require 'harness'
 local both_ways, random, sample, matrix = h.both_ways, h.random, h.sample, h.matrix
 

@@ -37,7 +37,7 @@ def pictures(page: str) -> list[np.ndarray]:
     return [np.asarray(Image.open(io.BytesIO(base64.b64decode(data)))) for data in found]
 
 
-def test_a_page_that_needs_nothing_else(tmp_path: Path) -> None:
+def test_a_self_contained_page(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     run_lua(tmp_path, SHOW, "1", str(page))  # no server has port 1
     text = page.read_text()

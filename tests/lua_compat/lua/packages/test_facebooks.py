@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.helpers.commands import run_lua
 
 
-def test_hierarchical_soft_maximum(tmp_path: Path) -> None:
+def test_hierarchical_softmax(tmp_path: Path) -> None:
     """Against the definition: log p(cluster) + log p(class within it), slopes by differences."""
     run_lua(
         tmp_path,

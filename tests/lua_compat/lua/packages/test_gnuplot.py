@@ -104,7 +104,7 @@ def test_every_kind_of_figure_in_every_kind_of_file(tmp_path: Path) -> None:
     assert struct.unpack(">II", (tmp_path / "large.png").read_bytes()[16:24]) == (1024, 768)
 
 
-def test_a_plot_that_nobody_sees_is_told_once() -> None:
+def test_a_plot_that_nobody_sees_is_reported_once() -> None:
     result = run_th("-e", "require 'gnuplot' gnuplot.plot(torch.ones(3)) gnuplot.plot(torch.ones(3))")
     assert (result.returncode, result.stdout) == (0, "")
     assert result.stderr.splitlines() == [

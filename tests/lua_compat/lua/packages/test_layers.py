@@ -43,7 +43,7 @@ def test_what_nnx_printed(name: str) -> None:
         assert word == wanted or abs(float(word) - float(wanted)) < 2e-5
 
 
-def test_a_forest_of_soft_maxima_mixes_its_trees(tmp_path: Path) -> None:
+def test_a_forest_of_softmaxes_mixes_its_trees(tmp_path: Path) -> None:
     """Torch7's constructor fails; the numbers are those of its parts."""
     run_lua(
         tmp_path,

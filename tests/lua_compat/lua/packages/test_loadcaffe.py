@@ -12,7 +12,7 @@ from tests.helpers.commands import run_lua, run_th
 
 
 def expected(images: torch.Tensor, old: bool) -> torch.Tensor:
-    """The net of little_net; a new file's ends before its soft maximum, as with loadcaffe."""
+    """The net of little_net; a new file's ends before its softmax, as with loadcaffe."""
     w = {name: torch.from_numpy(each) for name, each in random_weights().items()}
     x = F.relu(F.conv2d(images, w["conv1"], w["conv1_b"], padding=1))
     x = F.max_pool2d(F.local_response_norm(x, 3, 0.0002, 0.75, 1.0), 3, 2, ceil_mode=True)

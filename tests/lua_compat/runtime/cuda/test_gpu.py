@@ -64,7 +64,7 @@ def test_on_a_gpu_the_recurrent_layers_give_what_the_cpu_gives() -> None:
 
 
 @pytest.mark.gpu
-def test_on_a_gpu_tensors_lie_there() -> None:
+def test_on_a_gpu_tensors_are_there() -> None:
     code = """
         require 'cunn' require 'cudnn'
         local t = torch.randn(4, 3, 16, 16):cuda()

@@ -246,7 +246,7 @@ def test_cudnn_s_functions_give_what_its_layers_give(runtime: Runtime) -> None:
     """)
 
 
-def test_layers_of_other_packages_run_where_their_tensors_lie(runtime: Runtime) -> None:
+def test_layers_of_other_packages_run_on_their_tensors_device(runtime: Runtime) -> None:
     runtime.run_string("""
         require 'inn' require 'stn'
         torch.manualSeed(1)

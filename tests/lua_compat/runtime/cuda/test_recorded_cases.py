@@ -61,7 +61,7 @@ end
     reason="older PyTorch lacks more kernels for half, and makes tensors that the stand-in GPU cannot see",
 )
 @pytest.mark.parametrize(("element", "tolerance"), [("Cuda", "1e-4"), ("CudaHalf", "math.huge")])
-def test_nn_s_cases_run_where_their_tensors_lie(
+def test_nn_s_cases_run_on_their_tensors_device(
     runtime: Runtime, capfd: pytest.CaptureFixture[str], element: str, tolerance: str
 ) -> None:
     cases = (GOLDEN / "cases_nn.lua").read_text(encoding="utf-8")
@@ -94,7 +94,7 @@ def test_a_net_in_half_precision_is_near_the_same_in_single(runtime: Runtime) ->
     """)
 
 
-def test_tensor_expressions_run_where_their_tensors_lie(
+def test_tensor_expressions_run_on_their_tensors_device(
     runtime: Runtime, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Those that fail do so on the host, too; but only there has Lua the memory that torch.data points to."""

@@ -226,7 +226,7 @@ def test_a_script_that_chooses_no_device_runs_where_device_1_is(
     assert found == used
 
 
-def test_running_out_of_memory_is_told_in_cutorch_s_words() -> None:
+def test_running_out_of_memory_gives_cutorch_s_message() -> None:
     for told in ("CUDA out of memory. Tried to allocate 2 GiB.", "CUDA error: out of memory"):
         text = functions._text(torch.OutOfMemoryError(told))
         assert text.startswith("cuda runtime error (2) : out of memory") and ("2 GiB" in told) == (

@@ -16,7 +16,7 @@ from tests.helpers.commands import run_python
 from tests.lua_compat.runtime.threads.scripts import HEAD, run_lua, start, th
 
 
-def test_pools_that_are_left_finish_their_jobs_at_the_end(tmp_path: Path) -> None:
+def test_abandoned_pools_finish_their_jobs_at_the_end(tmp_path: Path) -> None:
     code = """
         for p = 1, 2 do
            local pool = threads.Threads(2)
@@ -35,7 +35,7 @@ def test_pools_that_are_left_finish_their_jobs_at_the_end(tmp_path: Path) -> Non
     assert len(after.split()) > 0
 
 
-def test_the_error_of_a_pool_that_is_left_is_told(tmp_path: Path) -> None:
+def test_the_error_of_an_abandoned_pool_is_reported(tmp_path: Path) -> None:
     code = "threads.Threads(1):addjob(function() sys.sleep(0.1) end, function() error('at last') end)"
     exit_code, _, stderr = th(tmp_path, code)
     assert exit_code == 0

@@ -79,7 +79,7 @@ def test_mutexes_conditions_and_threads_by_number(tmp_path: Path) -> None:
     )
 
 
-def test_a_mutex_goes_round_and_a_signal_wakes_one() -> None:
+def test_waiters_get_a_mutex_in_order_and_a_signal_wakes_one() -> None:
     ending = Ending()
     mutex, condition, woken = Mutex(ending), Condition(ending), []
 

@@ -115,7 +115,7 @@ def test_the_time_ends_between_the_runs_of_a_candidate_too(
     assert tuner.choose("layer", candidates, otherwise="likely") == "fast"
 
 
-def test_similar_shapes_tell_of_those_that_there_was_no_time_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_similar_shapes_decide_for_those_that_there_was_no_time_for(monkeypatch: pytest.MonkeyPatch) -> None:
     times = {"a": 4.0, "b": 4.4}
     tuner = Tuner(None, QUICK)
     ask(tuner, "first", SHAPE, times)
@@ -451,7 +451,7 @@ def test_without_time_similar_shapes_decide_then_the_plainest() -> None:
     assert tuner.choose("fourth", candidates(times, [])) == "plain"
 
 
-def test_it_is_told_before_something_is_timed(tmp_path: Path) -> None:
+def test_the_caller_is_told_before_something_is_timed(tmp_path: Path) -> None:
     path = tmp_path / "tuning.json"
     for expected in (1, 0):
         told: list[None] = []

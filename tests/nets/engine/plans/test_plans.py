@@ -158,7 +158,7 @@ def test_the_report_names_what_runs_and_what_falls_back() -> None:
     assert len(report.rows()) == 4 and len(list(report.below())) == 1  # headings, three layers; the compiler
 
 
-def test_large_buffers_lie_on_huge_pages_where_offered() -> None:
+def test_large_buffers_are_on_huge_pages_where_offered() -> None:
     report = compile(nn.Conv2d(8, 8, 3), (4, 8, 200, 200), "mm").report()
     if report.memory.huge_pages in ("madvise", "always"):
         assert report.memory.huge_page_bytes > report.memory.bytes // 2
