@@ -14,8 +14,8 @@ settings.load_profile("whatever the load")
 
 
 def pytest_configure() -> None:
-    """Where several test processes share the cores (``-n 2``), threads without work must let go of theirs: by
-    default OpenMP's go on for milliseconds, and the engine's tests take five times as long."""
+    """Where several test processes share the cores (``-n 2``), idle threads must release theirs: by
+    default OpenMP's threads spin for milliseconds, and the engine's tests take five times as long."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 

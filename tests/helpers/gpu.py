@@ -1,4 +1,4 @@
-"""Sizes of the tests marked gpu: what a GPU does at once is too much for the CPU in its place."""
+"""Sizes of the tests marked gpu: what takes a GPU no time is too much for a CPU in its place."""
 
 from typing import TypeVar
 

@@ -93,7 +93,7 @@ def recorded(chance: random.Random, count: int, true_ms: float) -> dict[str, Any
 
 
 def verdicts(count: int, times: tuple[float, float]) -> Counter[str]:
-    """The verdicts on two files of so many processes, in 100 experiments."""
+    """The verdicts on two files of this many processes, in 100 experiments."""
     chance = random.Random(count)
     files = [[of_point(recorded(chance, count, ms))[0] for ms in times] for _ in range(100)]
     return Counter(found.verdict for a, b in files if (found := ratio(a, b)))

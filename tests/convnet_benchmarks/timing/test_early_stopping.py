@@ -36,7 +36,7 @@ def test_the_estimate_is_a_sample_among_the_slowest() -> None:
 
 @pytest.mark.parametrize("percent", [90, 99])
 def test_what_is_accepted_and_refused_is_rarely_wrong(percent: float) -> None:
-    """With so many late queries as the percentile has, each is wrong once in a hundred runs at most."""
+    """If exactly the percentile's share of queries is late, each is wrong in at most one run in a hundred."""
     chance = random.Random(2)
     queries, runs = 700, 1000
     accepted, refused = most_late(queries, percent), too_many_late(queries, percent)

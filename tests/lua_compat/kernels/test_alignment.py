@@ -1,4 +1,4 @@
-"""Products have the same bits wherever their factors lie in memory."""
+"""Products have the same bits at every address of their factors."""
 
 import pytest
 import torch
@@ -9,7 +9,7 @@ from lua_compat.kernels.convolution import correlate
 
 
 def shifted(t: Tensor, elements: int) -> Tensor:
-    """A copy of t, with its strides, that lies so many elements after a multiple of 64 bytes."""
+    """Returns a copy of t, with its strides, this many elements after a multiple of 64 bytes."""
     room = torch.empty(t.numel() + 80, dtype=t.dtype)
     start = -(room.data_ptr() // t.element_size()) % 16 + elements
     return torch.as_strided(room, t.shape, t.stride(), start).copy_(t)

@@ -148,7 +148,7 @@ def test_modules_follow_their_weights_and_inputs(own_tuning_file: Path) -> None:
 
 
 def test_memory_is_freed_with_the_modules(own_tuning_file: Path) -> None:
-    """What stays is one block of scratch, whatever the number and size of the layers."""
+    """Only one block of scratch memory remains, whatever the number and size of the layers."""
     runtime = Runtime()
     before = runtime.collect()
     runtime.run_string(

@@ -1,4 +1,4 @@
-"""Every kernel that takes indices refuses those outside; none reads or writes beside its tensors."""
+"""Every kernel that takes indices refuses those out of range; none reads or writes outside its tensors."""
 
 import inspect
 from collections.abc import Callable

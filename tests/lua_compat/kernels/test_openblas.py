@@ -1,4 +1,4 @@
-"""Products by the BLAS inside numpy: what PyTorch computes, and only where that is not for PyTorch."""
+"""Products by the BLAS inside numpy: equal to PyTorch's, and only where PyTorch is not to compute them."""
 
 import functools
 import os

@@ -55,7 +55,7 @@ def guarded(count: int, at_end: bool) -> Tensor:
 
 @contextlib.contextmanager
 def guard_pages(draw: random.Random) -> Iterator[None]:
-    """All that plans allocate lies between guard pages; scratch is full of NaN whenever it is asked for."""
+    """All memory of plans is between guard pages; scratch memory is full of NaN whenever it is requested."""
     kept: dict[tuple[object, ...], list[Tensor]] = {}
 
     def block(memory: Memory, count: int) -> Tensor:
@@ -126,7 +126,7 @@ def _size(draw: random.Random, kernel: int, stride: int, dilation: int, most: in
 
 
 def _axes(draw: random.Random, count: int, most: int) -> list[tuple[int, int, int, int, int]]:
-    """Draws kernel, stride, padding, dilation and size along so many axes."""
+    """Draws kernel, stride, padding, dilation and size along this many axes."""
     found: list[tuple[int, int, int, int, int]] = []
     square = draw.random() < 0.6
     for axis in range(count):
@@ -287,7 +287,7 @@ def _numbers(case: Case, shape: tuple[int, ...], numbers: torch.Generator) -> Te
 
 
 def check_case(seed: int, runs: int = 3) -> None:
-    """Draws a case and checks it on so many pairs of a backend and a compiler, or none; raises
+    """Draws a case and checks it on this many pairs of a backend and a compiler, or none; raises
     AssertionError."""
     draw, numbers = random.Random(seed), torch.Generator().manual_seed(seed)
     case, x, (*exact, grad_out) = draw_case(draw, numbers)

@@ -240,7 +240,7 @@ def test_kernels_that_add_to_their_output(
 
 @pytest.mark.slow
 def test_many_channels_by_packed_products_that_add() -> None:
-    """Products by oneDNN are offered from so many channels on."""
+    """Products by oneDNN are offered from this many channels on."""
     shape = ConvolutionShape(1, 130, 129, (9, 8), (3, 3), (1, 1), (1, 1), torch.float32)
     reference = Reference(shape, 0)
     found = candidates(shape, FORWARD, for_inference=True)

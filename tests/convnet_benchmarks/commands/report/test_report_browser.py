@@ -1,4 +1,4 @@
-"""The report in a real browser without a screen: it draws, answers the pointer, and fits a telephone."""
+"""The report in a real browser without a screen: it draws, responds to the pointer, and fits a phone."""
 
 import shutil
 import time
