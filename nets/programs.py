@@ -1,4 +1,4 @@
-"""Modules that are programs: what is inside runs as one, so nothing can stand in for a part of it."""
+"""Modules that are programs: they run as a whole, so that no part of them can be replaced."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ from torch.jit import ScriptModule
 
 
 def is_program(module: nn.Module) -> bool:
-    """Returns whether a module is one of TorchScript or of torch.compile."""
+    """Returns whether a module is from TorchScript or torch.compile."""
     return isinstance(module, ScriptModule) or is_compiled(module)
 
 
@@ -17,8 +17,8 @@ def is_compiled(module: nn.Module) -> bool:
 
 
 def hookable_parts(module: nn.Module) -> Iterator[tuple[str, nn.Module]]:
-    """Yields the module and what is in it, with their names, but for what is in programs, and TorchScript's,
-    which take no hooks."""
+    """Yields the module and its inner modules, with their names, except those inside programs, and
+    TorchScript's, which do not support hooks."""
     seen: set[nn.Module] = set()
 
     def walk(name: str, part: nn.Module) -> Iterator[tuple[str, nn.Module]]:

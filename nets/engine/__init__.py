@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from convnet_benchmarks.nets.engine.trace import CompileError
     from convnet_benchmarks.nets.engine.weights import StaleWeightError
 
-# Each is imported when it is first used: a compiler may be at work before PyTorch is loaded.
+# Each is imported when it is first used: a compiler may run before PyTorch is loaded.
 _HOMES = {
     "BACKENDS": "choice.options",
     "EFFORTS": "choice.effort",

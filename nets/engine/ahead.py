@@ -49,10 +49,11 @@ def compile_ahead(
     timed: bool = True,
     traced: Trace | None = None,
 ) -> None:
-    """Begins to compile what a plan of ``module`` with ``backend`` may need, one library on each core.
+    """Starts to compile what a plan of ``module`` with ``backend`` may need, one library on each core.
 
-    ``shape``: that of its input. ``timed``: whether kernels will be timed; else only what the likely ones
-    need is compiled. ``traced``: the module's operations, if they are known; it may be on the meta device.
+    ``shape``: that of its input. ``timed``: whether kernels will be timed; otherwise only what the likely
+    ones need is compiled. ``traced``: the module's operations, if they are known; it may be on the meta
+    device.
 
     A plan that needs one of the libraries finds it, or waits for it. A missing compiler is reported when a
     plan needs one.
@@ -77,7 +78,7 @@ def _begin(makes: Iterable[Make]) -> None:
 def wait(until: float = math.inf) -> None:
     """Waits for the compilations in progress, at most until ``until`` on ``time.monotonic``. Those not
     started by then are left to the plans that need them."""
-    for _, thread in _started:  # a thread may begin more
+    for _, thread in _started:  # a thread may start more
         thread.join(None if until == math.inf else max(0.0, until - time.monotonic()))
     for wanted, _ in _started:
         with contextlib.suppress(Empty):
@@ -121,7 +122,7 @@ def _libraries(module: nn.Module, backend: str, dtype: torch.dtype, shape: Seque
 
 
 def _all_tiles(module: nn.Module, dtype: torch.dtype) -> Iterator[Make]:
-    """Yields what makes the transforms of all tiles that Winograd may use."""
+    """Yields the functions that make the transforms of all tiles that Winograd may use."""
     kernels = {
         pair(layer.kernel_size)
         for layer in module.modules()
@@ -139,9 +140,9 @@ def _begin_likely_tiles(
     shape: Sequence[int],
     traced: Trace | None,
 ) -> None:
-    """Begins to compile the transforms of the tiles that are likely the fastest. Which these are depends on
-    whether there are compiled products: it waits for them."""
-    with contextlib.suppress(CompileError, RuntimeError, ValueError):  # a plan would say what is wrong
+    """Starts to compile the transforms of the tiles that are likely the fastest. Which ones depends on
+    whether there are compiled products, for which it waits."""
+    with contextlib.suppress(CompileError, RuntimeError, ValueError):  # a plan will report the error
         traced = traced or trace(_without_numbers(module, dtype), torch.zeros(tuple(shape), dtype=dtype))
         shapes = convolution_shapes(traced, dtype)
         found = likely_transforms(shapes, backend, PHASES)
@@ -149,7 +150,7 @@ def _begin_likely_tiles(
 
 
 def _without_numbers(module: nn.Module, dtype: torch.dtype) -> nn.Module:
-    """Returns a copy of a module on the meta device whose tensors take no memory, to be traced."""
+    """Returns a copy of a module for tracing, on the meta device, whose tensors take no memory."""
     number = torch.zeros((), dtype=dtype)
     return copy.deepcopy(module)._apply(
         lambda t: (number if t.is_floating_point() else number.to(t.dtype)).expand(t.shape)

@@ -40,7 +40,7 @@ class Memory:
         self._huge_page_bytes = 0
         self._scratch = torch.empty(0, dtype=torch.uint8)
         self._chunk = torch.empty(0, dtype=torch.uint8)  # unused part of the last chunk
-        self._provided: dict[int, list[Tensor]] = defaultdict(list)  # by their bytes
+        self._provided: dict[int, list[Tensor]] = defaultdict(list)  # by their size in bytes
 
     def empty(self, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
         """Returns a contiguous, zeroed tensor. Those of one plan may share a mapping, which is freed with the
@@ -53,7 +53,7 @@ class Memory:
         return self._tensor(shape, dtype, lambda count: provided.pop() if provided else self._block(count))
 
     def provide(self, tensors: Iterable[Tensor]) -> None:
-        """Makes now what :meth:`lasting` will be asked for: the same as large ones among ``tensors``."""
+        """Allocates in advance for :meth:`lasting`: memory for the large ones among ``tensors``."""
         for tensor in tensors:
             if tensor.nbytes >= HUGE_PAGE:
                 self._provided[tensor.nbytes].append(self._block(tensor.nbytes))

@@ -21,10 +21,10 @@ class Roof:
 class LayerReport:
     """One layer. ``algorithms`` maps each of its phases to the name of its algorithm.
 
-    ``fallback`` says why something else than the forced backend runs it; empty if nothing does. ``of_roof``:
-    the part of the machine's roof that a phase reaches, where that has been measured. ``decided_by``: for the
-    phases with several kernels to choose from, what has decided: "timed", "timed quickly" (on a part of the
-    work), "similar shape" or "rule" (nothing was timed); "no choice" where only one applies.
+    ``fallback`` says why it does not run by the forced backend; empty if it does. ``of_roof``: the fraction
+    of the roofline that a phase reaches, if it has been measured. ``decided_by``: what decided, for phases
+    with several kernels to choose from: "timed", "timed quickly" (on a part of the work), "similar shape" or
+    "rule" (nothing was timed); "no choice" if only one applies.
     """
 
     name: str

@@ -18,7 +18,7 @@ _SIDE = 1536  # of the matrices whose product measures the cores
 _BYTES = 64 << 20  # copied to measure the memory: larger than the caches
 _RUNS = 4
 _PASSES = 5  # of the plan, at most
-_SECONDS = 0.5  # after which no further pass begins
+_SECONDS = 0.5  # after which no further pass starts
 
 Shares = dict[tuple[int, str], float]  # by a layer's id and a phase
 
@@ -71,7 +71,7 @@ class _SpareGradients:
 
     @contextmanager
     def given_to(self, layer: Layer) -> Iterator[None]:
-        """Gives the parameters gradients to be added to, and theirs back afterwards."""
+        """Gives the parameters temporary gradients, and restores theirs afterwards."""
         parameters = _trained(layer)
         before = [parameter.grad for parameter in parameters]
         sizes = [parameter.numel() for parameter in parameters]

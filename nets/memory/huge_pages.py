@@ -36,6 +36,6 @@ def huge_page_bytes(count: int) -> Tensor | None:
 
 
 def touched(block: Tensor) -> Tensor:
-    """Has the kernel map every page of a fresh ``block``, which is zeros then: on all threads, as memory that
-    a virtual machine has not used for a while comes slowly."""
+    """Has the kernel map every page of a fresh ``block``, which is then zero. Uses all threads, because
+    memory that a virtual machine has not used for a while is slow to get."""
     return block.zero_()

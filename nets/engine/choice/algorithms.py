@@ -245,8 +245,8 @@ _SURPASSED = {
 }
 
 
-# So many multiply-adds take as long as writing and reading a transformed number of an image, as packing and
-# reading one of a weight, which the caches do not hold, and as reading one that has been packed.
+# The cost, in multiply-adds, of writing and reading a transformed element of an image; of packing and reading
+# one of a weight, which does not fit in the caches; and of reading a packed one.
 _OF_IMAGE, _OF_WEIGHT, _OF_PACKED = 20, 32, 12
 # The first of these that is available is usually the fastest where Winograd and FFT are not.
 _LIKELY = (

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 class Effort:
     """Determines what is timed before a net runs, and how often.
 
-    ``repeats``: timed runs of a candidate; ``repeats_later``: more of them, some time later, for those
-    within ``near`` times the best. A batch is timed on as many images as make ``multiply_adds`` of the
-    direct algorithm and ``positions`` of the output: what is fastest for them is fastest for more, as
-    every kernel works through a batch in pieces. The ``bilinear`` numbers hold where Winograd or FFT are
-    among the candidates: with few positions these, whose weights are large, look slower than they are.
-    ``learns``: candidates that were clearly slower on a similar shape are not timed. ``seconds``: how
-    long choosing may go on before nothing more is timed, unless something else is asked for;
-    ``later_seconds``: the same where an earlier process has made this plan.
+    ``repeats``: timed runs of a candidate; ``repeats_later``: more runs, some time later, for those within
+    ``near`` times the best. A batch is timed on the number of images that makes ``multiply_adds`` of the
+    direct algorithm and ``positions`` of the output: as every kernel processes a batch in pieces, the fastest
+    on these is the fastest on more. The ``bilinear`` numbers apply if Winograd or FFT are among the
+    candidates: their weights are large, so that with few positions they look slower than they are.
+    ``learns``: candidates that were clearly slower on a similar shape are not timed. ``seconds``: the default
+    time limit of choosing, after which nothing more is timed; ``later_seconds``: the same if an earlier
+    process has made this plan.
     """
 
     name: str

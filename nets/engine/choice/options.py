@@ -31,12 +31,11 @@ class Options:
     family of algorithms, with matrix products where it does not apply; "stock" runs PyTorch's own operators.
     ``dtype`` is float32, bfloat16 or float64, and must be that of the parameters (the default).
     ``check_weights`` compares every kept copy of a weight with the weight on every use (slow; for debugging).
-    ``tuning`` "quick" times nothing when a plan is made for the first time: a rule chooses what is likely the
-    fastest. Later processes time these choices for a second each. ``tuning_seconds``: how long to time
-    instead, the layers with most work first: then similar layers decide, or the rule. Compiling counts: what
-    is not ready by then is only compiled if the plan needs it.
-    ``told(layer, layers)`` is called before a layer's candidates are timed, counted from 1. What has been
-    timed is kept if the choice is interrupted.
+    ``tuning`` "quick" times nothing when a plan is made for the first time: a rule chooses the kernels that
+    are likely the fastest. Later processes time these choices for a second each. ``tuning_seconds``: how long
+    to time instead, counting compilation, the layers with most work first; then similar layers decide, or the
+    rule. Only libraries that the plan needs are compiled after that. ``told(layer, layers)`` is called before
+    a layer's candidates are timed, counted from 1. What has been timed is kept if the choice is interrupted.
     ``inference``: the plan has only updateOutput. Activations then share memory, sums are computed by the
     convolution before them, and the kernels keep weights in their own layout. Without ``fuse_layers``, batch
     normalisations, sums and ReLUs are separate layers.

@@ -47,7 +47,7 @@ class _Work:
 
 class Selection:
     """Chooses and makes the kernels of one plan. ``fallbacks``: the layers that the forced family cannot
-    run. ``decided_by``: what has decided, for each layer and phase."""
+    run. ``decided_by``: what decided, for each layer and phase."""
 
     def __init__(
         self,
@@ -191,7 +191,7 @@ class Selection:
 def _of_backend(
     backend: str, found: dict[str, KernelMaker], few_rows: bool, for_inference: bool
 ) -> dict[str, KernelMaker]:
-    """Returns the candidates that a backend chooses among; none where it does not apply."""
+    """Returns the candidates that a backend chooses among; none if it does not apply."""
     if backend == "auto":
         return algorithms.worth_timing(found, few_rows, for_inference)
     forced = algorithms.of_family(found, backend)
@@ -201,7 +201,7 @@ def _of_backend(
 def likely_transforms(
     shapes: Iterable[ConvolutionShape], backend: str, phases: Sequence[str]
 ) -> list[TileTransforms]:
-    """Returns the transforms of tiles, each once, in compiled kernels that are likely the fastest."""
+    """Returns the tile transforms of the compiled kernels that are likely the fastest, without duplicates."""
     transforms: dict[tuple[str, tuple[int, int]], TileTransforms] = {}
     for shape, phase in product(shapes, phases):
         for_inference = tuple(phases) == (FORWARD,)

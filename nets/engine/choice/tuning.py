@@ -61,7 +61,7 @@ class Question:
 
 
 # What has decided: there was no choice; times of all the work, or of a part of it; those of a similar shape;
-# a rule (``likely_fastest``), where nothing was timed.
+# or a rule (``likely_fastest``), if nothing was timed.
 ONLY, TIMED, QUICKLY, SIMILAR, RULE = DECIDED_BY = (
     "no choice",
     "timed",
@@ -73,7 +73,7 @@ ONLY, TIMED, QUICKLY, SIMILAR, RULE = DECIDED_BY = (
 
 @dataclass(frozen=True)
 class Choice:
-    """The ``name`` of a candidate, and ``by`` what it was chosen, of ``DECIDED_BY``."""
+    """The ``name`` of a candidate, and what decided (``by``, of ``DECIDED_BY``)."""
 
     name: str
     by: str
@@ -113,7 +113,7 @@ class Tuner:
         cost: Cost = lambda name, milliseconds: milliseconds,
         otherwise: str | None = None,
     ) -> str:
-        """Returns the name that :meth:`decide` does."""
+        """Returns the name chosen by :meth:`decide`."""
         return self.decide(key, candidates, quick, features, cost, otherwise).name
 
     def decide(
@@ -125,7 +125,7 @@ class Tuner:
         cost: Cost = lambda name, milliseconds: milliseconds,
         otherwise: str | None = None,
     ) -> Choice:
-        """Chooses the one of ``candidates`` (functions that prepare a run and return it) with the least
+        """Chooses the candidate (``candidates``: functions that prepare a run and return it) with the least
         ``cost``.
 
         ``key`` identifies the work. A candidate that cannot be prepared or run for lack of memory is
@@ -149,7 +149,7 @@ class Tuner:
         return Choice(name, self._by(key, candidates, quick))
 
     def _by(self, key: str, candidates: Candidates, quick: Question | None) -> str:
-        """Returns what the times come from that have decided."""
+        """Returns the source of the times that have decided."""
         if any(self._remembered(key + on, candidates) for on in ("", _DISTURBED)):
             return TIMED
         known = quick is not None and any(
@@ -158,7 +158,7 @@ class Tuner:
         return QUICKLY if known else SIMILAR
 
     def met(self, plan: str) -> bool:
-        """Returns whether an earlier process has made a plan of this name; remembers that this one has."""
+        """Returns whether an earlier process has made a plan of this name; records that this one has."""
         if plan in self._known:
             return True
         self._new[plan] = {}

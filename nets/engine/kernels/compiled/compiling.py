@@ -1,9 +1,9 @@
-"""C code that the machine's own C compiler turns into a library, when it is first needed.
+"""C code that the machine's own C compiler turns into a library when it is first needed.
 
-What PyTorch's operators cannot do in one pass over memory is written in C. The library is made for the very
-processor it runs on and kept in the user's cache folder; without a compiler there is none, and the engine
-does the same work with PyTorch's operators. Nothing here needs PyTorch: a compiler may run while that is
-being loaded.
+What PyTorch's operators cannot do in one pass over memory is written in C. The library is compiled for the
+processor it runs on and kept in the user's cache folder. Without a compiler the engine does the same work
+with PyTorch's operators. Nothing here needs PyTorch, so that a compiler may run while PyTorch is being
+loaded.
 """
 
 import contextlib
@@ -24,9 +24,9 @@ from convnet_benchmarks.nets.user_cache import read_own, replace_whole, user_cac
 _VECTORS = Path(__file__).with_name("vectors.h")
 _COMPILERS = ("cc", "gcc", "clang")
 _FLAGS = ("-O3", "-march=native", "-std=gnu11", "-shared", "-fPIC")
-_LINKED = ("-lm",)  # named behind the source
+_LINKED = ("-lm",)  # after the source on the command line
 _SECONDS = 60
-_MOST_BYTES = 64 << 20  # of a kept library
+_MOST_BYTES = 64 << 20  # largest library that is loaded from the cache
 _SEAL = hashlib.sha256().digest_size
 
 
@@ -36,8 +36,8 @@ class NotCompiled(RuntimeError):
 
 @cache
 def vector_source(file: Path, real: str, bfloat16: bool = False, constants: str = "") -> str:
-    """Returns the text of a C file that is written with vectors.h. ``real``: what it computes with, "float"
-    or "double"; ``constants``: definitions that it asks for."""
+    """Returns the text of a C file that is written with vectors.h. ``real``: the type in which it computes,
+    "float" or "double"; ``constants``: definitions that it needs."""
     elements = "#define BFLOAT16\n" if bfloat16 else ""
     return f"#define REAL {real}\n{elements}{_VECTORS.read_text()}\n{constants}{file.read_text()}"
 
@@ -57,8 +57,8 @@ def library(source: str) -> ctypes.CDLL:
 
 
 class _Place:
-    """Holds a library, or why there is none: the result is cached, since retrying cannot succeed. Callers
-    wait during the build."""
+    """Holds a library, or the reason why there is none: a failure is cached, since retrying cannot succeed.
+    Callers wait during the build."""
 
     def __init__(self) -> None:
         self.making = threading.Lock()
@@ -95,7 +95,8 @@ def _load(kept: Path) -> ctypes.CDLL | None:
 
 
 def _sealed(library: bytes) -> bytes:
-    """Appends a digest, which loaders ignore: a damaged library may load, and lack functions or crash."""
+    """Appends a digest, which loaders ignore: without it a damaged library might load, and lack functions or
+    crash."""
     return library + hashlib.sha256(library).digest()
 
 
@@ -112,13 +113,14 @@ def _make(source: str, command: tuple[str, ...], kept: Path) -> ctypes.CDLL:
 
 
 def compiler() -> str:
-    """Returns the C compiler's first line about itself. Raises :class:`NotCompiled` where there is none."""
+    """Returns the first line of the C compiler's ``--version``. Raises :class:`NotCompiled` where there is
+    none."""
     return _compiler(os.environ.get("CC", ""))[1]
 
 
 @cache
 def _compiler(wanted: str) -> tuple[tuple[str, ...], str]:
-    """Its command, and its first line about itself; ``wanted`` instead of the usual ones, if given."""
+    """Returns its command and version line; tries ``wanted`` instead of the usual ones, if given."""
     commands = [tuple(shlex.split(wanted))] if wanted.strip() else [(name,) for name in _COMPILERS]
     for command in commands:
         if shutil.which(command[0]):
@@ -141,7 +143,7 @@ def _run(command: tuple[str, ...], text: str = "") -> str:
 
 @cache
 def _processor() -> str:
-    """Names all that ``-march=native`` depends on: a home folder may be shared by different machines."""
+    """Identifies all that ``-march=native`` depends on: machines may share a home folder."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""Begins to compile what takes longest, the products of every net, while PyTorch is still being loaded."""
+"""Starts the longest compilation, of the matrix products, while PyTorch is still being loaded."""
 
 import contextlib
 import threading
@@ -8,17 +8,18 @@ from convnet_benchmarks.nets.engine.kernels.compiled.compiling import NotCompile
 
 PRODUCTS = Path(__file__).with_name("products.c")
 ROWS_TOGETHER = 6  # products.c keeps their sums in registers
-CONSTANTS = f"#define ROWS {ROWS_TOGETHER}\n"  # that products.c asks for
+CONSTANTS = f"#define ROWS {ROWS_TOGETHER}\n"  # needed by products.c
 
 _REALS = {"float32": "float", "float64": "double"}
 
 
 def start(dtype: str) -> None:
-    """Begins to compile the products for elements of ``dtype``, a name; does nothing for one without."""
+    """Starts to compile the products for elements of ``dtype``, a name; does nothing for a type without
+    them."""
     if dtype in _REALS:
         threading.Thread(target=_make, args=(_REALS[dtype],), daemon=True).start()
 
 
 def _make(real: str) -> None:
-    with contextlib.suppress(NotCompiled):  # who needs the library is told
+    with contextlib.suppress(NotCompiled):  # reported when the library is needed
         library(vector_source(PRODUCTS, real, constants=CONSTANTS))
