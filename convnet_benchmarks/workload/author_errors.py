@@ -9,6 +9,7 @@ from pathlib import Path
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.nets.net import Net
 
+_BACKWARD = "_engine_run_backward"  # PyTorch's function that runs a net's backward
 _ROOT = Path(__file__).resolve().parents[2]
 _STANDARD = str(Path(importlib.__file__).parents[1]) + "/"
 _INSTALLED = (sysconfig.get_path("purelib") + "/", sysconfig.get_path("platlib") + "/")
@@ -46,8 +47,10 @@ def author_error(net: Net, error: Exception) -> UserError | None:
 
 
 def raised_by_author(error: BaseException) -> bool:
-    """Returns whether code was running that is neither ours nor PyTorch's nor Python's."""
-    return _author_frame(error) is not None
+    """Returns whether code was running that is neither ours nor PyTorch's nor Python's, or its gradients were
+    computed."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return _author_frame(error) is not None or any(frame.name == _BACKWARD for frame in frames)
 
 
 def _author_frame(error: BaseException) -> traceback.FrameSummary | None:

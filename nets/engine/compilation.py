@@ -33,7 +33,7 @@ from convnet_benchmarks.nets.engine.plan import EnginePhases, Phases
 from convnet_benchmarks.nets.engine.recognise import recognise
 from convnet_benchmarks.nets.engine.replay import Replay, Watch
 from convnet_benchmarks.nets.engine.report import LayerReport, Report
-from convnet_benchmarks.nets.engine.trace import CompileError, Trace, trace
+from convnet_benchmarks.nets.engine.trace import CompileError, Trace, check_same, trace
 from convnet_benchmarks.nets.engine.values import ReusedMemory, Value
 from convnet_benchmarks.nets.memory.heap import return_free_memory
 from convnet_benchmarks.nets.phases import FORWARD, INPUT_GRADIENT, PHASES, WEIGHT_GRADIENT
@@ -87,6 +87,7 @@ class PlanMaker:
                 f"input shape {input_shape}: needs (C, H, W), (N, C, H, W) or (N, features), all positive"
             )
         traced = trace(module, torch.zeros(input_shape, dtype=self.dtype))
+        check_same(module, traced, self.dtype)
         options = self.options
         self._refine(traced)
         timed = self._tuner.until > time.monotonic()

@@ -11,7 +11,7 @@ from torch.nn import Parameter
 from convnet_benchmarks.nets.engine.layers.stock import StockLayer
 from convnet_benchmarks.nets.engine.plan import EnginePhases
 from convnet_benchmarks.nets.engine.recognise import recognise
-from convnet_benchmarks.nets.engine.trace import CompileError, Trace, trace
+from convnet_benchmarks.nets.engine.trace import CompileError, Trace, check_same, trace
 from convnet_benchmarks.nets.engine.values import Value
 from convnet_benchmarks.nets.hooks import hook_within
 from convnet_benchmarks.nets.phases import Call, edge_to, recorder_of
@@ -224,6 +224,7 @@ def _fits(module: nn.Module, shape: tuple[int, ...] | None, dtype: torch.dtype) 
         return False
     try:
         traced = trace(module, torch.zeros(shape, dtype=dtype))
+        check_same(module, traced, dtype)
     except CompileError:
         return False
     return all(kind is not StockLayer for kind in _kinds(traced, dtype))

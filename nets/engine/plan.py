@@ -8,11 +8,10 @@ from torch import Tensor, nn
 
 from convnet_benchmarks.nets.engine.layers.layer import Layer, Step, gradient_of
 from convnet_benchmarks.nets.engine.memory import Memory
-from convnet_benchmarks.nets.engine.module_state import CountedBatches, Modes
+from convnet_benchmarks.nets.engine.module_state import CountedBatches, Modes, state_kept
 from convnet_benchmarks.nets.engine.replay import Replay, Watch
 from convnet_benchmarks.nets.engine.report import Report
 from convnet_benchmarks.nets.engine.roof import measured_roof, shares_of_roof
-from convnet_benchmarks.nets.engine.trace import state_kept
 from convnet_benchmarks.nets.engine.values import Value
 from convnet_benchmarks.nets.frozen import Frozen
 from convnet_benchmarks.nets.phases import INPUT_GRADIENT

@@ -11,9 +11,10 @@ from torch import Tensor, nn
 from convnet_benchmarks.nets.engine.choice.options import Choices, Options
 from convnet_benchmarks.nets.engine.compilation import PlanMaker
 from convnet_benchmarks.nets.engine.mixed import MixedPhases, Seen
+from convnet_benchmarks.nets.engine.module_state import state_kept
 from convnet_benchmarks.nets.engine.parts import Part, Shapes, parts_of
 from convnet_benchmarks.nets.engine.plan import EnginePhases
-from convnet_benchmarks.nets.engine.trace import CompileError, state_kept, trace
+from convnet_benchmarks.nets.engine.trace import CompileError, trace
 from convnet_benchmarks.nets.phases import NO_GRADIENT
 from convnet_benchmarks.nets.programs import hookable_parts
 from convnet_benchmarks.nets.several_inputs import net_within

@@ -1,5 +1,6 @@
 """A module's forward pass as a flat list of operations, by torch.fx."""
 
+import math
 import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from torch import Tensor, fx, nn
 from torch.jit import ScriptModule
 from torch.nn import Parameter
 
+from convnet_benchmarks.nets.engine.module_state import OwnState, state_kept
 from convnet_benchmarks.nets.graph import parameters_read
 from convnet_benchmarks.nets.hooks import has_legacy_hook, hook_on, hook_on_parameter, hook_within
 from convnet_benchmarks.nets.programs import is_program
@@ -130,16 +132,27 @@ def _graph(module: nn.Module) -> tuple[fx.Graph, nn.Module]:
         root: nn.Module = module
         if tracer.is_leaf_module(module, ""):
             root = nn.Sequential(module)  # a single layer: fx traces only the inside of a root
+        before = OwnState(module)
         try:
             with torch.enable_grad():
-                return tracer.trace(root), root
+                graph = tracer.trace(root)
         except _Untraceable as error:
             opaque.add(error.module)  # this one runs whole, through PyTorch's autograd
+            continue
         except Exception as error:
             raise CompileError(
                 f"{type(module).__name__}: its forward cannot be traced ({error}); "
                 "use PyTorch's autograd for it"
             ) from error
+        finally:
+            changed = before.changes()
+            before.restore()
+        if not changed:
+            return graph, root
+        name, part, what = changed
+        if part is None or part is module:
+            raise CompileError(f"{name or type(module).__name__}: {what}; use PyTorch's autograd for it")
+        opaque.add(part)
 
 
 _IN_PLACE_FUNCTIONS = {operator.iadd, operator.imul, operator.isub, operator.itruediv, F.relu_}
@@ -198,8 +211,13 @@ def trace(module: nn.Module, example: Tensor) -> Trace:
                 output = args[0].index
                 continue
             name, call, in_place = _callable(root, module, node, args)
-            found, in_place, reshapes, parameters = _run(name, call, args, kwargs, samples, in_place)
             constant = next(_slots((args, kwargs)), None) is None
+            drawn = torch.get_rng_state() if constant else None
+            found, in_place, reshapes, parameters = _run(name, call, args, kwargs, samples, in_place)
+            if drawn is not None and not torch.equal(drawn, torch.get_rng_state()):
+                raise CompileError(
+                    f"{name}: draws numbers of its own; use PyTorch's autograd for this module"
+                )
             if constant and parameters:
                 raise CompileError(
                     f"{name}: computes from parameters alone; use PyTorch's autograd for this module"
@@ -234,6 +252,49 @@ def trace(module: nn.Module, example: Tensor) -> Trace:
     return Trace(_needed(operations, output), shapes, output)
 
 
+def check_same(module: nn.Module, traced: Trace, dtype: torch.dtype) -> None:
+    """Checks, where code other than torch.nn's and ours runs, that the operations compute what it does.
+
+    A forward may ask what kind of thing it gets, which differs while it is traced, or change a part of a
+    tensor that others read. Raises :class:`CompileError`.
+    """
+    if all(type(part).forward.__module__.startswith(_KNOWN_CODE) for part in module.modules()):
+        return
+    input = torch.randn(traced.shapes[0], generator=torch.Generator().manual_seed(1)).to(dtype)
+    try:
+        with torch.no_grad():
+            with state_kept(module):
+                wanted = module(input.clone())
+            with state_kept(module):
+                found = _computed(traced, input)
+    except Exception as error:  # whatever its author's code says to these numbers
+        raise CompileError(f"{type(module).__name__}: {error}") from error
+    largest = float(wanted.abs().max())
+    tolerance = 4 * torch.finfo(dtype).eps ** 0.5
+    same = found.shape == wanted.shape and torch.allclose(found, wanted, tolerance, tolerance * largest)
+    if math.isfinite(largest) and not same:
+        raise CompileError(
+            f"{type(module).__name__}: its forward computes something else while it is traced; "
+            "use PyTorch's autograd for it"
+        )
+
+
+_KNOWN_CODE = ("torch.nn.", "convnet_benchmarks.", "lua_compat.")
+
+
+def _computed(traced: Trace, input: Tensor) -> Tensor:
+    values = {0: input}
+    for operation in traced.operations:
+
+        def fill(item: Any, in_place: bool = operation.in_place) -> Any:
+            found = values[item.index] if isinstance(item, Slot) else item
+            return found.clone() if in_place and isinstance(found, Tensor) else found
+
+        args, kwargs = map_leaves(operation.args, fill), map_leaves(operation.kwargs, fill)
+        values[operation.result] = operation.call(*args, **kwargs)
+    return values[traced.output]
+
+
 def _needed(operations: list[Operation], output: int) -> list[Operation]:
     """Returns the operations that the output depends on."""
     wanted, kept = {output}, []
@@ -242,23 +303,6 @@ def _needed(operations: list[Operation], output: int) -> list[Operation]:
             kept.append(operation)
             wanted.update(operation.inputs)
     return kept[::-1]
-
-
-class state_kept:
-    """Restores the module's buffers (running statistics) and the random generator afterwards."""
-
-    def __init__(self, module: nn.Module) -> None:
-        self._module = module
-
-    def __enter__(self) -> None:
-        self._buffers = [(buffer, buffer.clone()) for buffer in self._module.buffers()]
-        self._random = torch.get_rng_state()
-
-    def __exit__(self, *_: object) -> None:
-        with torch.no_grad():
-            for buffer, before in self._buffers:
-                buffer.copy_(before)
-        torch.set_rng_state(self._random)
 
 
 def _callable(

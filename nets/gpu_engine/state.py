@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import torch
 from torch import nn
 
-from convnet_benchmarks.nets.engine.trace import state_kept
+from convnet_benchmarks.nets.engine.module_state import state_kept
 
 
 @contextlib.contextmanager

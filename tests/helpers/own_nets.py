@@ -139,3 +139,10 @@ def scripted() -> nn.Module:
 
 def halves() -> nn.Module:
     return nn.Linear(6, 3).to(torch.bfloat16)
+
+
+class BackwardFails(FixedBatch):
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.linear(x).exp()
+        y += 1  # exp's gradient needs what it gave
+        return y

@@ -217,6 +217,7 @@ def test_what_people_have_is_measured(folder: Path, words: tuple[str, ...], line
         ("GivesDataclass(width)", "has arguments that cannot be read; accepted: plain values, such as (64,"),
         ("GivesDataclass(6, deep=3)", "GivesDataclass(6, deep=3) failed: TypeError"),
         ("GivesIndices", "cannot be trained: its output does not depend on its input or parameters"),
+        ("BackwardFails", "BackwardFails failed: RuntimeError: one of the variables needed for gradient"),
         ("WritesIntoItsInput", "WritesIntoItsInput failed: RuntimeError: a leaf Variable that requires grad"),
     ],
 )
