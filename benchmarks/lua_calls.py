@@ -8,7 +8,7 @@ microseconds of processor time (the collector's included), and the ratio of the 
 """
 
 from benchmarks import performance
-from benchmarks.lua_in_turns import in_turns, medians, options
+from benchmarks.helpers.lua_in_turns import in_turns, medians, options
 
 SCRIPT = """
 require 'torch'

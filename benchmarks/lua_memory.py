@@ -10,7 +10,7 @@ takes about 200 MB.
 import sys
 
 from benchmarks import performance
-from benchmarks.lua_in_turns import medians, options
+from benchmarks.helpers.lua_in_turns import medians, options
 from convnet_benchmarks.tables import Column, Table
 
 # By name: what the script does

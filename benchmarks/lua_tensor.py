@@ -7,7 +7,7 @@ output shows the medians over the rounds, in nanoseconds of processor time, and 
 """
 
 from benchmarks import performance
-from benchmarks.lua_in_turns import in_turns, medians, options
+from benchmarks.helpers.lua_in_turns import in_turns, medians, options
 
 SCRIPT = """
 require 'torch'

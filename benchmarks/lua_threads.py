@@ -7,7 +7,7 @@ medians over the rounds, in microseconds.
 """
 
 from benchmarks import performance
-from benchmarks.lua_in_turns import in_turns, medians, options
+from benchmarks.helpers.lua_in_turns import in_turns, medians, options
 
 SCRIPT = """
 require 'torch'

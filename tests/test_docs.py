@@ -127,7 +127,7 @@ def test_benchmarks_have_the_options_that_are_shown() -> None:
     def source(name: str) -> str:
         return (ROOT / "benchmarks" / f"{name}.py").read_text(encoding="utf-8")
 
-    shared = source("lua_in_turns") + source("performance")
+    shared = source("helpers/lua_in_turns") + source("performance")
     shown = [words[1:] for _, words in command_lines() if words[0] == "python" and "-m" in words]
     shown = [words[1:] for words in shown if re.fullmatch(r"benchmarks\.[a-z]\w+", words[1])]
     assert shown

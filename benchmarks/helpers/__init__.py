@@ -1,0 +1,1 @@
+"""What several benchmarks use, or one of them runs."""
