@@ -262,11 +262,12 @@ def check_same(module: nn.Module, traced: Trace, dtype: torch.dtype) -> None:
         return
     input = torch.randn(traced.shapes[0], generator=torch.Generator().manual_seed(1)).to(dtype)
     try:
-        with torch.no_grad():
+        with torch.enable_grad():  # for hooks of gradients; what is no leaf may be written to
+            input = input.requires_grad_().clone()
             with state_kept(module):
-                wanted = module(input.clone())
+                wanted = module(input.clone()).detach()
             with state_kept(module):
-                found = _computed(traced, input)
+                found = _computed(traced, input).detach()
     except Exception as error:  # whatever its author's code says to these numbers
         raise CompileError(f"{type(module).__name__}: {error}") from error
     largest = float(wanted.abs().max())

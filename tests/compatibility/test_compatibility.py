@@ -37,19 +37,19 @@ def test_packages_that_files_require(tmp_path: Path) -> None:
 def test_packages_with_pip_and_with_rocks(tmp_path: Path) -> None:
     """A package of ROCKS is missing with pip alone; a repository has itself; the rest of a report is kept."""
     repositories = tmp_path / "repositories"
-    (repositories / "torch+class").mkdir(parents=True)
-    (repositories / "torch+class" / "init.lua").write_text("return {}\n")
-    (repositories / "torch+class" / "test.lua").write_text("require 'class' require 'nn'\n")
+    (repositories / "torchnet+torchnet").mkdir(parents=True)
+    (repositories / "torchnet+torchnet" / "init.lua").write_text("return {}\n")
+    (repositories / "torchnet+torchnet" / "test.lua").write_text("require 'torchnet' require 'nn'\n")
     (repositories / "fmassa+optimize-net").mkdir()
-    (repositories / "fmassa+optimize-net" / "init.lua").write_text("require 'class' require 'nosuch.part'\n")
+    (repositories / "fmassa+optimize-net" / "init.lua").write_text("require 'torchnet' require 'nosuch.x'\n")
     report, page = tmp_path / "report.json", tmp_path / "page.md"
     kept = {"commit": "c0ffee", "licence": "MIT", "stage": "bits equal", "date": "2020-01-02"}
-    names = ("fmassa/optimize-net", "torch/class")
+    names = ("fmassa/optimize-net", "torchnet/torchnet")
     report.write_text(json.dumps({"date": "", "results": [{"name": name, **kept} for name in names]}))
 
     assert command.main([str(repositories), "--packages", "--json", str(report), "--out", str(page)]) == 0
     rows = [line.split(" | ")[3:6] for line in page.read_text().splitlines() if line.startswith("| [")]
-    assert rows == [["class, nosuch", "nosuch", "bits equal"], ["all", "all", "bits equal"]]
+    assert rows == [["nosuch, torchnet", "nosuch", "bits equal"], ["all", "all", "bits equal"]]
     assert "- 1 have all the packages they require with nothing but pip, 1 with rocks." in page.read_text()
 
 

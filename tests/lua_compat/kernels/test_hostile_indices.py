@@ -266,7 +266,7 @@ def test_an_index_outside_is_an_error(case: str) -> None:
             KERNELS[kernel](*arguments(hostile))
 
 
-MAXIMA = [f"{what} pooling" for what in ("spatial", "volumetric", "fractional", "temporal")]
+MAXIMA = [f"{what} pooling" for what in ("spatial", "volumetric", "fractional", "temporal", "adaptive")]
 
 
 @pytest.mark.parametrize("case", MAXIMA)

@@ -184,7 +184,8 @@ local function signature_of(declaration, text)
          letters[#letters + 1] = kind[2]
          break
       else
-         letters[#letters + 1] = field and field.may_be_nil and kind[1]:upper() or kind[1]
+         local may_be_nil = field and field.may_be_nil and kind[1] ~= 'b' -- of flags nil is false
+         letters[#letters + 1] = may_be_nil and kind[1]:upper() or kind[1]
       end
    end
    return concat(letters)
