@@ -39,10 +39,11 @@ if compiled then
       if mode or type(path) ~= 'string' or sub(path, 1, #folder + 1) ~= folder .. '/' then
          return plain_loadfile(path, mode, environment)
       end
-      local code = compiled(path)
+      -- Bytecode loses the sizes of constructors, and tensors' records would grow key by key.
+      local code = sub(path, #folder + 2, #folder + 11) ~= 'torch/core' and compiled(path)
       if code then return load(code, '@' .. path, 'b', environment) end
       local chunk, problem = plain_loadfile(path, nil, environment)
-      if chunk then functions.keep_compiled_file(path, dump(chunk)) end
+      if chunk and code ~= false then functions.keep_compiled_file(path, dump(chunk)) end
       return chunk, problem
    end
 end

@@ -34,7 +34,15 @@ functions.fmod, functions.pow, functions.log1p = ffi.C.th_fmod, ffi.C.th_pow, fe
 few.LIMIT = 2048
 
 -- Functions such as exp cost Lua ten times as much as an addition; PyTorch vectorises them.
-few.LIMIT_OF_FUNCTIONS = 1024
+few.LIMIT_OF_FUNCTIONS = 128
+few.STEPS_OF_FUNCTION = 8 -- as many multiplications take as long as an exponential
+
+-- Whether a function of n elements is a loop: of few always, of more while loading the library would take longer.
+local MOST_BEFORE_LOADING = 1024
+local function is_loop_of_function(n)
+   local most = few.LIMIT_OF_FUNCTIONS
+   return n <= most or most > 0 and n <= MOST_BEFORE_LOADING and not library.is_worth(few.STEPS_OF_FUNCTION * n)
+end
 
 -- Whether n elements are few, or few enough to avoid loading PyTorch.
 local function fits_for_now(n)
@@ -445,8 +453,9 @@ function few.pointwise(expression, for_whole, most, plain)
       if t.T ~= r.T or s.T ~= r.T then return no 'tensors of different types' end
       if may_overlap(r, t) or may_overlap(r, s) then return no 'a result that shares memory with what is read' end
       if r.T.real then
-         local fits = n <= (for_functions and few.LIMIT_OF_FUNCTIONS or times * few.LIMIT) or same_bits
-            and fits_for_now(n)
+         local fits
+         if for_functions then fits = is_loop_of_function(n)
+         else fits = n <= times * few.LIMIT or same_bits and fits_for_now(n) end
          local in_parts = not for_functions and few.LIMIT > 0 and n <= ROWS and not is_contiguous(r)
          return (fits or in_parts or no 'many elements') and run(r, t, s, v, n, w, same_bits and fits, loops_of
             and n >= FEWEST_PLAIN and compute_plainly)

@@ -91,10 +91,9 @@ function numbers.add_to(t, p, factor)
    add(t.T.host.code)(memory.first_element(t), p, count(t), factor)
 end
 
-local STEPS_OF_FUNCTION = 8 -- as many multiplications take as long as an exponential
 local function apply(name, f)
    return function(p, n)
-      local of_many = n > few.LIMIT_OF_FUNCTIONS and library.is_worth(STEPS_OF_FUNCTION * n)
+      local of_many = n > few.LIMIT_OF_FUNCTIONS and library.is_worth(few.STEPS_OF_FUNCTION * n)
          and vectors.routine(types.Double, name, n)
       if of_many then return of_many(p, p, n) end
       for k = 0, n - 1 do p[k] = f(p[k]) end
