@@ -105,6 +105,7 @@ def test_gradients_accumulate_in_place() -> None:
 def test_flattened_parameters_are_those_of_the_net() -> None:
     model, x = net(), torch.randn(3, 4)
     flat, gradients = model.flattenParameters()
+    gradients.zero_()  # until then whatever its memory held, as in Torch7
     assert flat.numel() == gradients.numel() == 15 + 10 + 12
     flat.zero_()
     assert model.forward(x).abs().sum() == 0
