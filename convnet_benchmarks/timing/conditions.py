@@ -131,7 +131,7 @@ def watched(device: "torch.device", clock: Clock) -> Iterator[Conditions]:
             clock_mhz = _gpu_clock(uuid, device.index or 0, stack)
             counters = open_counters(uuid)
         stack.callback(counters.close)
-        waited = cpu_waited_seconds if device.type != "cuda" else lambda: None
+        waited = CpuWaitedSeconds() if device.type != "cuda" else lambda: None
         conditions = Conditions(clock_mhz, counters, waited_seconds=waited)
         evict = clock.evict
         if evict is not None:
@@ -140,17 +140,28 @@ def watched(device: "torch.device", clock: Clock) -> Iterator[Conditions]:
         yield conditions
 
 
-def cpu_waited_seconds() -> float | None:
-    """Returns how long this process's threads have been ready without running; None if it is not reported.
+class CpuWaitedSeconds:
+    """Reads how long this process's threads have been ready without running.
 
-    The second number of Linux's schedstat, in nanoseconds.
+    The second number of Linux's schedstat, in nanoseconds. A thread that has ended counts as it was last
+    seen, so that no reading is below an earlier one.
     """
-    waited, told = 0, False
-    for file in glob.iglob("/proc/self/task/*/schedstat"):
-        with contextlib.suppress(OSError, IndexError, ValueError):  # the thread has ended
-            waited += int(Path(file).read_text().split()[1])
-            told = True
-    return waited / 1e9 if told else None
+
+    def __init__(self) -> None:
+        self._of_ended = 0
+        self._of_threads: dict[str, int] = {}
+
+    def __call__(self) -> float | None:
+        """Returns the seconds; None if they are not reported."""
+        now: dict[str, int] = {}
+        for file in glob.iglob("/proc/self/task/*/schedstat"):
+            with contextlib.suppress(OSError, IndexError, ValueError):  # the thread has ended
+                now[file] = int(Path(file).read_text().split()[1])
+        for file, before in self._of_threads.items():
+            if now.get(file, 0) < before:  # ended; a new thread may have its number
+                self._of_ended += before
+        self._of_threads = now
+        return (self._of_ended + sum(now.values())) / 1e9 if now else None
 
 
 def cpu_clock_mhz() -> float | None:

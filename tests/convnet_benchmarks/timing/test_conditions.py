@@ -1,5 +1,6 @@
 """The machine while something is timed: a falling clock is noticed, and nothing is thrown away for it."""
 
+import glob
 import os
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import pytest
 import torch
 
 from convnet_benchmarks.counters import Counters
-from convnet_benchmarks.timing.conditions import Conditions, cpu_clock_mhz, watched
+from convnet_benchmarks.timing.conditions import Conditions, CpuWaitedSeconds, cpu_clock_mhz, watched
 from convnet_benchmarks.timing.counted import counted_cells, counted_columns
 from convnet_benchmarks.timing.loops import (
     HostClock,
@@ -147,6 +148,21 @@ def test_waiting_is_counted_within_passes() -> None:
     for _ in range(2):
         watched_loop(lambda: None, 5, HostClock(), conditions)
     assert conditions.as_dict()["waited_ms_per_pass"] == pytest.approx(75.0)  # (0.5 + 0.25) s in 10 passes
+
+
+def test_what_threads_waited_stays_counted_when_they_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or a pass would have waited for less than no time, and hide what the others waited."""
+    told: dict[str, str] = {}
+    monkeypatch.setattr(glob, "iglob", lambda pattern: list(told))
+    monkeypatch.setattr(Path, "read_text", lambda path: told[str(path)])
+    waited = CpuWaitedSeconds()
+    assert waited() is None
+    readings = []
+    for files in ({"1": 1, "2": 5}, {"1": 2}, {"1": 2, "2": 3}, {"1": 4, "2": 4}):  # the second 2 is new
+        told.clear()
+        told.update((name, f"7 {seconds}000000000 9") for name, seconds in files.items())
+        readings.append(waited())
+    assert readings == [6, 7, 10, 13]
 
 
 @pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="this kernel does not tell")
