@@ -123,21 +123,43 @@ _INTERNAL = ("_parameters", "_buffers", "_modules")
 _OF_FX = "_tensor_constant"  # what torch.fx calls a tensor that it finds
 
 
+class _Generators:
+    """The states of the generators of random numbers, those of PyTorch, Python and NumPy."""
+
+    def __init__(self) -> None:
+        numpy = sys.modules.get("numpy")
+        self._torchs, self._pythons = torch.get_rng_state(), random.getstate()
+        self._numpys = None if numpy is None else numpy.random.get_state()
+
+    def drawn(self) -> bool:
+        """Returns whether a number has been drawn since construction."""
+        now = _Generators()
+        numpys = [None if one is None else str(one[1:3]) for one in (self._numpys, now._numpys)]
+        same = torch.equal(self._torchs, now._torchs) and self._pythons == now._pythons
+        return not same or numpys[0] != numpys[1]
+
+    def restore(self) -> None:
+        torch.set_rng_state(self._torchs)
+        random.setstate(self._pythons)
+        if self._numpys is not None:
+            sys.modules["numpy"].random.set_state(self._numpys)
+
+
 class state_kept:
-    """Restores the module's buffers (running statistics) and the random generator afterwards."""
+    """Restores the module's buffers (running statistics) and the random generators afterwards."""
 
     def __init__(self, module: nn.Module) -> None:
         self._module = module
 
     def __enter__(self) -> None:
         self._buffers = [(buffer, buffer.clone()) for buffer in self._module.buffers()]
-        self._random = torch.get_rng_state()
+        self._generators = _Generators()
 
     def __exit__(self, *_: object) -> None:
         with torch.no_grad():
             for buffer, before in self._buffers:
                 buffer.copy_(before)
-        torch.set_rng_state(self._random)
+        self._generators.restore()
 
 
 class OwnState:
@@ -152,7 +174,7 @@ class OwnState:
             if buffer is not None
         ]
         self._attributes = [dict(vars(part)) for _, part in self._parts]
-        self._random = _generators()
+        self._generators = _Generators()
 
     def changes(self) -> tuple[str, nn.Module | None, str] | None:
         """Returns the name of a part that has changed, the part if it is known, and how; None if none has."""
@@ -165,7 +187,7 @@ class OwnState:
                 known = key in _INTERNAL or key.startswith(_OF_FX)
                 if not known and before.get(key) is not now.get(key):
                     return name, part, f"its forward changes the attribute {key}"
-        if _generators() != self._random:
+        if self._generators.drawn():
             return "", None, "its forward draws numbers of its own"
         return None
 
@@ -178,10 +200,4 @@ class OwnState:
             for key in [key for key in vars(part) if key not in before and not key.startswith(_OF_FX)]:
                 del vars(part)[key]
             vars(part).update(before)
-
-
-def _generators() -> tuple[Any, ...]:
-    """Returns what tells whether a number was drawn: by PyTorch, Python or NumPy."""
-    numpy = sys.modules.get("numpy")
-    of_numpy = numpy.random.get_state()[1:3] if numpy is not None else ()
-    return torch.get_rng_state().numpy().tobytes(), random.getstate(), *(map(str, of_numpy))
+        self._generators.restore()

@@ -131,6 +131,15 @@ def test_it_computes_what_the_forward_does(run: Forward, backend: str, training:
     check(Own(run).double().train(training), torch.randn(4, 6).double(), backend)
 
 
+@pytest.mark.parametrize("run", [draws, draws_in_double, drops_layers])
+def test_preparing_leaves_the_generators_alone(run: Forward) -> None:
+    net, x = Own(run).double(), torch.randn(4, 6).double()
+    before = torch.get_rng_state(), random.getstate()
+    with prepare(net, x, backend="mm"):
+        torch.testing.assert_close(torch.get_rng_state(), before[0])
+        assert random.getstate() == before[1]
+
+
 @pytest.mark.parametrize(
     ("run", "note"),
     [
