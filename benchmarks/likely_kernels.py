@@ -51,8 +51,8 @@ def sums(net: str, batch: int) -> tuple[dict[str, float], dict[str, float]]:
     fastest: dict[str, float] = defaultdict(float)
 
     class Told(Tuner):
-        def decide(self, key: str, candidates: Any, *more: Any, **named: Any) -> Any:
-            choice = super().decide(key, candidates, *more, **named)
+        def choose(self, key: str, candidates: Any, *more: Any, **named: Any) -> Any:
+            choice = super().choose(key, candidates, *more, **named)
             times = self._remembered(key, candidates)
             if times:
                 phase = next(phase for phase in PHASES if phase in key)

@@ -48,6 +48,6 @@ class Workspace:
         runs = self._runs[key] = self._runs.get(key, 0) + 1
         if runs <= _RUNS_BEFORE_TIMING and not tuner.knows(work, candidates):
             return next(iter(candidates))
-        self._picks[key] = tuner.choose(work, candidates)
+        self._picks[key] = tuner.choose(work, candidates).name
         tuner.save()
         return self._picks[key]

@@ -149,7 +149,7 @@ class Selection:
             compiled = set(filter(algorithms.is_compiled, found))
             preferred = compiled if self.for_inference else set(made)
             way = _WAY_THROUGH_PYTHON if timed.batch == work.batch else 0.0  # otherwise negligible
-            choice = self._tuner.decide(
+            choice = self._tuner.choose(
                 timed.key(phase),
                 timed.runs(phase, found),
                 Question(quick.key(phase) + ", quick", quick.runs(phase, found)),

@@ -112,18 +112,6 @@ class Tuner:
         features: Features | None = None,
         cost: Cost = lambda name, milliseconds: milliseconds,
         otherwise: str | None = None,
-    ) -> str:
-        """Returns the name chosen by :meth:`decide`."""
-        return self.decide(key, candidates, quick, features, cost, otherwise).name
-
-    def decide(
-        self,
-        key: str,
-        candidates: Candidates,
-        quick: Question | None = None,
-        features: Features | None = None,
-        cost: Cost = lambda name, milliseconds: milliseconds,
-        otherwise: str | None = None,
     ) -> Choice:
         """Chooses the candidate (``candidates``: functions that prepare a run and return it) with the least
         ``cost``.

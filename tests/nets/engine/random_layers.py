@@ -302,7 +302,7 @@ def check_case(seed: int, runs: int = 3) -> None:
     plain = exact_results(copy.deepcopy(case.module), odd_x, odd_grad)
     double = exact_results(copy.deepcopy(case.module).double(), odd_x.double(), odd_grad.double())
 
-    def decide(tuner: Tuner, key: str, candidates: Any, *_: Any) -> Choice:
+    def choose(tuner: Tuner, key: str, candidates: Any, *_: Any) -> Choice:
         return Choice(draw.choice(sorted(candidates)), RULE)
 
     pairs = list(itertools.product(case.backends, WITH_AND_WITHOUT))
@@ -313,7 +313,7 @@ def check_case(seed: int, runs: int = 3) -> None:
             c_compiler(compiler),
             threads(draw.choice((1, 1, 1, 1, 2, 3))),
             guard_pages(draw),
-            mock.patch.object(Tuner, "decide", decide),
+            mock.patch.object(Tuner, "choose", choose),
             mock.patch("convnet_benchmarks.nets.engine.ahead.compile_ahead", lambda *_: None),
             compile(module, case.shape, backend, case.dtype, inference=inference) as phases,
         ):

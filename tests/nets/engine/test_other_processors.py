@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from convnet_benchmarks.nets.engine import compile
-from convnet_benchmarks.nets.engine.choice.tuning import Candidates, Tuner
+from convnet_benchmarks.nets.engine.choice.tuning import RULE, Candidates, Choice, Tuner
 from convnet_benchmarks.nets.modules.torch7 import Concat
 from tests.helpers import other_processor
 from tests.nets.engine.modules import exact_results, largest_error, run
@@ -52,9 +52,9 @@ def elsewhere(programs: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[
     """Runs compiled code there. A layer gets a compiled kernel, untimed; the names of all are kept."""
     taken: list[str] = []
 
-    def choose(self: Tuner, key: str, found: Candidates, *_less_work: Any) -> str:
+    def choose(self: Tuner, key: str, found: Candidates, *_less_work: Any) -> Choice:
         taken.append(max(found, key=lambda name: ("compiled" in name, name)))
-        return taken[-1]
+        return Choice(taken[-1], RULE)
 
     monkeypatch.setattr(Tuner, "choose", choose)
     other_processor.use(monkeypatch, programs)

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from convnet_benchmarks.nets.engine import EnginePhases, compile
+from convnet_benchmarks.nets.engine.choice.tuning import RULE, Choice
 from convnet_benchmarks.nets.engine.kernels.compiled import products
 from convnet_benchmarks.nets.engine.kernels.compiled.sequence import CallsInTurn
 from convnet_benchmarks.nets.engine.module_state import Contents, Gradients, Modes
@@ -69,8 +70,8 @@ def test_compiled_calls_between_other_steps(count: int, inside: nn.Module | None
         assert recorded(phases) == steps
 
 
-def _compiled_first(_: object, key: str, candidates: dict[str, object], *__: object) -> str:
-    return next((name for name in candidates if "panels" in name), next(iter(candidates)))
+def _compiled_first(_: object, key: str, candidates: dict[str, object], *__: object) -> Choice:
+    return Choice(next((name for name in candidates if "panels" in name), next(iter(candidates))), RULE)
 
 
 def test_without_a_compiler() -> None:
@@ -190,8 +191,9 @@ def test_the_phases_of_training(count: int) -> None:
             assert sequences(replay) == [True]
 
 
-def _compiled_only(_: object, key: str, candidates: dict[str, object], *__: object) -> str:
-    return next(name for wanted in ("panels", "compiled", "") for name in candidates if wanted in name)
+def _compiled_only(_: object, key: str, candidates: dict[str, object], *__: object) -> Choice:
+    wanted = ("panels", "compiled", "")
+    return Choice(next(name for word in wanted for name in candidates if word in name), RULE)
 
 
 def test_whatever_changes_in_training_is_seen() -> None:

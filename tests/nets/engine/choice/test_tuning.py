@@ -68,9 +68,9 @@ def never() -> Callable[[], None]:
 def test_the_fastest_is_chosen_and_remembered(tmp_path: Path) -> None:
     path = tmp_path / "folder" / "tuning.json"
     tuner = Tuner(path)
-    assert tuner.choose("layer", {"slow": busy(20), "fast": busy(1)}) == "fast"
+    assert tuner.choose("layer", {"slow": busy(20), "fast": busy(1)}).name == "fast"
     tuner.save()
-    assert Tuner(path).choose("layer", {"slow": never, "fast": never}) == "fast"
+    assert Tuner(path).choose("layer", {"slow": never, "fast": never}).name == "fast"
     assert [child.name for child in path.parent.iterdir() if child.suffix == ".json"] == ["tuning.json"]
 
 
@@ -86,15 +86,15 @@ def test_the_least_cost_decides_not_the_time_alone(tmp_path: Path) -> None:
     path = tmp_path / "tuning.json"
     path.write_text(json.dumps({"version": VERSION, "machines": {machine_key(): content}}))
     candidates = {"fast": never, "near": never}
-    assert Tuner(path).choose("layer", candidates) == "fast"
-    assert Tuner(path).choose("layer", candidates, cost=lambda name, ms: ms + (name == "fast")) == "near"
+    assert Tuner(path).choose("layer", candidates).name == "fast"
+    assert Tuner(path).choose("layer", candidates, cost=lambda name, ms: ms + (name == "fast")).name == "near"
 
 
 def test_without_time_the_likely_candidate_is_taken() -> None:
     candidates = {"plain": never, "likely": never}
     tuner = Tuner(None, seconds=0.0)
-    assert tuner.choose("layer", candidates) == "plain"
-    assert tuner.choose("layer", candidates, otherwise="likely") == "likely"
+    assert tuner.choose("layer", candidates).name == "plain"
+    assert tuner.choose("layer", candidates, otherwise="likely").name == "likely"
 
 
 def test_the_time_ends_between_the_runs_of_a_candidate_too(
@@ -108,11 +108,11 @@ def test_the_time_ends_between_the_runs_of_a_candidate_too(
     candidates = {name: busy(1 if name == "fast" else 3, runs, name) for name in names}
     tuner = Tuner(tmp_path / "tuning.json", QUICK)
     tuner.until = 5  # runs: each candidate is run once to prepare it, and then timed once
-    assert tuner.choose("layer", candidates, otherwise="likely") == "likely"
+    assert tuner.choose("layer", candidates, otherwise="likely").name == "likely"
     assert runs == ["fast", "fast", "likely", "likely", "plain"]
     assert not tuner.knows("layer", names)
     tuner.until = 11
-    assert tuner.choose("layer", candidates, otherwise="likely") == "fast"
+    assert tuner.choose("layer", candidates, otherwise="likely").name == "fast"
 
 
 def test_similar_shapes_decide_for_those_that_there_was_no_time_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,15 +125,17 @@ def test_similar_shapes_decide_for_those_that_there_was_no_time_for(monkeypatch:
     )
     tuner.until = 2
     quick = Question("second, quick", candidates({"a": 8.0, "b": 8.8}, runs))
-    assert tuner.choose("second", candidates(times, []), quick=quick, features=SIMILAR) == "a"
+    assert tuner.choose("second", candidates(times, []), quick=quick, features=SIMILAR).name == "a"
     assert runs == ["b", "b"]
 
 
 def test_a_slow_moment_of_the_machine_does_not_decide() -> None:
     """Who comes near the best one is timed again later: its first runs may have met a slow moment."""
     moment = iter([14] * 5 + [8] * 100)  # ms of the first runs: preparing and four timed ones
-    picked = Tuner(None).choose(
-        "layer", {"steady": busy(10), "unlucky": lambda: lambda: busy(next(moment))()()}
+    picked = (
+        Tuner(None)
+        .choose("layer", {"steady": busy(10), "unlucky": lambda: lambda: busy(next(moment))()()})
+        .name
     )
     assert picked == "unlucky"
 
@@ -182,7 +184,7 @@ def test_a_new_candidate_is_timed_though_the_others_are_known(tmp_path: Path) ->
     tuner = Tuner(path)
     tuner.choose("layer", {"a": busy(5), "b": busy(9)})
     tuner.save()
-    assert Tuner(path).choose("layer", {"a": busy(5), "b": busy(9), "c": busy(1)}) == "c"
+    assert Tuner(path).choose("layer", {"a": busy(5), "b": busy(9), "c": busy(1)}).name == "c"
 
 
 def test_a_known_time_of_another_candidate_is_ignored(tmp_path: Path) -> None:
@@ -190,18 +192,18 @@ def test_a_known_time_of_another_candidate_is_ignored(tmp_path: Path) -> None:
     tuner = Tuner(path)
     tuner.choose("layer", {"a": busy(1), "b": busy(5), "c": busy(9)})
     tuner.save()
-    assert Tuner(path).choose("layer", {"b": never, "c": never}) == "b"
+    assert Tuner(path).choose("layer", {"b": never, "c": never}).name == "b"
 
 
 def test_a_single_candidate_is_not_timed() -> None:
-    assert Tuner(None).choose("layer", {"only": never}) == "only"
+    assert Tuner(None).choose("layer", {"only": never}).name == "only"
 
 
 def test_a_candidate_without_memory_is_out() -> None:
     def too_large() -> Callable[[], None]:
         raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
 
-    assert Tuner(None).choose("layer", {"large": too_large, "small": busy(1)}) == "small"
+    assert Tuner(None).choose("layer", {"large": too_large, "small": busy(1)}).name == "small"
 
 
 def test_other_errors_are_not_swallowed() -> None:
@@ -230,7 +232,7 @@ def test_on_a_busy_machine_one_threads_cpu_time_decides(busy_machine: None) -> N
         threads.append(torch.get_num_threads())
         CLOCK.wall += 0.02
 
-    assert Tuner(None).choose("layer", {"waits": lambda: waits, "computes": busy(4)}) == "waits"
+    assert Tuner(None).choose("layer", {"waits": lambda: waits, "computes": busy(4)}).name == "waits"
     assert set(threads) == {1}  # "computes" was disturbed first, and that was enough
     assert torch.get_num_threads() == 2
 
@@ -243,14 +245,14 @@ def test_times_of_a_busy_machine_serve_until_it_is_quiet(
     path = tmp_path / "tuning.json"
     for _ in range(2):
         tuner = Tuner(path)
-        assert tuner.choose("layer", candidates) == "a"
+        assert tuner.choose("layer", candidates).name == "a"
         tuner.save()
     assert runs.count("b") == 2  # by the first tuner; the second found the machine busy with "a"
     monkeypatch.setattr("convnet_benchmarks.nets.engine.choice.tuning._seconds_waited", lambda: 0.0)
     tuner = Tuner(path)
-    assert tuner.choose("layer", {"a": busy(5), "b": busy(1)}) == "b"
+    assert tuner.choose("layer", {"a": busy(5), "b": busy(1)}).name == "b"
     tuner.save()
-    assert Tuner(path).choose("layer", {"a": never, "b": never}) == "b"
+    assert Tuner(path).choose("layer", {"a": never, "b": never}).name == "b"
 
 
 @pytest.mark.parametrize(
@@ -280,9 +282,9 @@ def test_a_damaged_or_foreign_file_is_as_good_as_none(tmp_path: Path, content: s
     path = tmp_path / "tuning.json"
     path.write_text(content)
     tuner = Tuner(path)
-    assert tuner.choose("layer", {"slow": busy(20), "fast": busy(1)}) == "fast"
+    assert tuner.choose("layer", {"slow": busy(20), "fast": busy(1)}).name == "fast"
     tuner.save()
-    assert Tuner(path).choose("layer", {"slow": never, "fast": never}) == "fast"
+    assert Tuner(path).choose("layer", {"slow": never, "fast": never}).name == "fast"
 
 
 def test_special_files_are_neither_waited_for_nor_written_through(tmp_path: Path) -> None:
@@ -291,9 +293,9 @@ def test_special_files_are_neither_waited_for_nor_written_through(tmp_path: Path
         folder.mkdir()
         os.mkfifo(folder / f"tuning.{kind}")
         tuner = Tuner(folder / "tuning.json")
-        assert tuner.choose("layer", {"slow": busy(9), "fast": busy(1)}) == "fast"
+        assert tuner.choose("layer", {"slow": busy(9), "fast": busy(1)}).name == "fast"
         tuner.save()
-        assert Tuner(folder / "tuning.json").choose("layer", {"slow": never, "fast": never}) == "fast"
+        assert Tuner(folder / "tuning.json").choose("layer", {"slow": never, "fast": never}).name == "fast"
     precious = tmp_path / "precious"
     precious.write_text("text")
     (tmp_path / "tuning.lock").symlink_to(precious)
@@ -306,7 +308,7 @@ def test_special_files_are_neither_waited_for_nor_written_through(tmp_path: Path
 def test_an_unwritable_place_is_no_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     tuner = Tuner(tmp_path / "file" / "tuning.json")
-    assert tuner.choose("layer", {"slow": busy(9), "fast": busy(1)}) == "fast"
+    assert tuner.choose("layer", {"slow": busy(9), "fast": busy(1)}).name == "fast"
     tuner.save()
 
 
@@ -318,7 +320,7 @@ def test_the_file_may_be_deleted_between(tmp_path: Path) -> None:
     path.unlink()
     tuner.choose("b", {"slow": busy(9), "fast": busy(1)})
     tuner.save()
-    assert Tuner(path).choose("b", {"slow": never, "fast": never}) == "fast"
+    assert Tuner(path).choose("b", {"slow": never, "fast": never}).name == "fast"
 
 
 def _tune(path: Path, key: str) -> None:
@@ -377,7 +379,7 @@ def ask(
     whole: list[str] = []
     less: list[str] = []
     quick = Question(key + ", quick", candidates({name: ms / 4 for name, ms in times.items()}, less))
-    chosen = tuner.choose(key, candidates(times, whole), quick=quick, features=features)
+    chosen = tuner.choose(key, candidates(times, whole), quick=quick, features=features).name
     return chosen, dict(Counter(whole)), dict(Counter(less))
 
 
@@ -426,11 +428,11 @@ def test_what_has_decided_is_told(tmp_path: Path) -> None:
 
     def decided(tuner: Tuner, features: Features = SHAPE, key: str = "layer") -> str:
         quick = Question(key + ", quick", candidates(times, []))
-        return tuner.decide(key, candidates(times, []), quick, features).by
+        return tuner.choose(key, candidates(times, []), quick, features).by
 
     path = tmp_path / "tuning.json"
     tuner = Tuner(path, QUICK)
-    assert tuner.decide("one", candidates({"only": 1.0}, [])).by == "no choice"
+    assert tuner.choose("one", candidates({"only": 1.0}, [])).by == "no choice"
     assert decided(tuner) == "timed quickly"
     tuner.until = CLOCK.wall
     assert decided(tuner, SIMILAR, "similar") == "similar shape"
@@ -448,7 +450,7 @@ def test_without_time_similar_shapes_decide_then_the_plainest() -> None:
     assert ask(tuner, "second", SIMILAR, times) == ("fast", {}, {})
     assert ask(tuner, "third", OTHER, times) == ("plain", {}, {})
     assert ask(tuner, "far", Features("3x3", (3.0, 3.0, 14.0)), times) == ("plain", {}, {})
-    assert tuner.choose("fourth", candidates(times, [])) == "plain"
+    assert tuner.choose("fourth", candidates(times, [])).name == "plain"
 
 
 def test_the_caller_is_told_before_something_is_timed(tmp_path: Path) -> None:
