@@ -162,7 +162,7 @@ def _read_tuning(data: bytes) -> str:
     measured: list[None] = []
     with _one_thread():
         tuner = Tuner(_file("tuning.json", data), QUICK)
-        chosen = tuner.choose("layer", {"slow": prepare, "fast": prepare})
+        chosen = tuner.choose("layer", {"slow": prepare, "fast": prepare}).name
     assert chosen in ("slow", "fast")
     return "error" if measured else "value"
 
