@@ -111,7 +111,8 @@ def _merged_variant(new: Record, parts: Sequence[Record]) -> Record:
 
 
 def _combined_speed_up(parts: Sequence[Mapping[str, Any]]) -> Record:
-    value, low, high = combined_interval([(part["value"], part["low"], part["high"]) for part in parts])
+    found = combined_interval([(part["value"], part["low"], part["high"]) for part in parts])
     pairs = sum(part["pairs"] for part in parts)
-    decided = verdict(low, high) if pairs >= FEWEST_FOR_A_VERDICT else UNSURE
-    return {"value": value, "low": low, "high": high, "pairs": pairs, "verdict": decided}
+    decides = found.given and pairs >= FEWEST_FOR_A_VERDICT
+    decided = verdict(found.low, found.high) if decides else UNSURE
+    return {"value": found.middle, "low": found.low, "high": found.high, "pairs": pairs, "verdict": decided}

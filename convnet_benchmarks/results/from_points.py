@@ -24,7 +24,7 @@ from convnet_benchmarks.results.measurement import (
 )
 from convnet_benchmarks.results.ran import commit_of, read_ran
 from convnet_benchmarks.tables import counted
-from convnet_benchmarks.timing.statistics import STABLE
+from convnet_benchmarks.timing.several_processes import noise_of
 from convnet_benchmarks.workload.variants import SHORT
 
 Record = Mapping[str, Any]
@@ -92,11 +92,9 @@ def _of_pass(record: Fields) -> list[Measurement]:
 
 
 def _noise(summary: Fields, record: Fields) -> str:
-    """Returns how samples of one process are marked; several processes show their noise in the interval."""
-    if "verdict" not in summary or ("processes" in record and len(record.each("processes")) > 1):
-        return ""
-    verdict = summary.text("verdict")
-    return "" if verdict == STABLE else verdict
+    """Returns how samples are marked."""
+    several = "processes" in record and len(record.each("processes")) > 1
+    return noise_of(summary.text("verdict"), several) if "verdict" in summary else ""
 
 
 def _phase(about: Measurement, summary: Fields, record: Fields) -> Measurement:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from convnet_benchmarks.legacy.sums import sums_of
+from convnet_benchmarks.timing.several_processes import noise_of
 from convnet_benchmarks.timing.statistics import STABLE
 
 
@@ -11,7 +12,7 @@ def line_summaries(document: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """Returns median, low, high, samples and noise of each line that was timed in a loop, in ms per pass."""
     several = len(document.get("runs", ())) > 1
     summaries: dict[str, Mapping[str, Any]] = {
-        label: {**phase["summary"], "noise": "" if several else noise_of(phase["summary"])}
+        label: {**phase["summary"], "noise": noise_of(phase["summary"].get("verdict", STABLE), several)}
         for label, phase in document.get("phases", {}).items()
     }
     for label, parts in sums_of(document["kind"]).items():
@@ -25,12 +26,6 @@ def per_sample(summary: Mapping[str, Any], batch: int) -> dict[str, Any]:
     ends = {name: float(summary[name]) / batch for name in ("low", "high")}
     same = {name: summary[name] for name in ("samples", "noise")}
     return {"value": float(summary["median"]) / batch, **ends, **same}
-
-
-def noise_of(summary: Mapping[str, Any]) -> str:
-    """Returns how the samples of one process are marked, '' where as stable, or in an old file not at all."""
-    verdict = str(summary.get("verdict", STABLE))
-    return "" if verdict == STABLE else verdict
 
 
 def _sum(summaries: list[Mapping[str, Any]]) -> dict[str, Any]:

@@ -39,7 +39,8 @@ def ratio(a: Measurement | None, b: Measurement | None, margin: float = MARGIN) 
     slower = a if found.value > 1 else b
     if not slower.noise:
         return found
-    return replace(found, verdict=UNSURE, reason=f"the slower one is {slower.noise}: use --processes 8")
+    reason = f"the slower one is marked {slower.noise}: use --processes 8"
+    return replace(found, verdict=UNSURE, reason=reason)
 
 
 def _ratio(a: Measurement, b: Measurement, margin: float) -> Ratio:

@@ -18,6 +18,7 @@ from convnet_benchmarks.commands.compare.rows import compare
 from convnet_benchmarks.results.load import load_all
 from convnet_benchmarks.results.measurement import Measurement
 from convnet_benchmarks.results.ratio import DIFFERS, EQUAL, ratio
+from convnet_benchmarks.timing.several_processes import TOO_FEW_PROCESSES
 from convnet_benchmarks.timing.statistics import FEWEST_FOR_A_VERDICT
 from convnet_benchmarks.timing.verdicts import FASTER, OLD_IS_FASTER, OLD_IS_SLOWER, SAME, SLOWER, UNSURE
 from tests.helpers import made_results
@@ -116,6 +117,13 @@ def test_the_slower_one_must_not_be_noisy(one: Measurement) -> None:
     assert ratio(replace(old, value=1.0), replace(TIME, noise="noisy")).verdict == UNSURE
 
 
+def test_too_few_processes_decide_nothing_about_the_slower_one() -> None:
+    """Nothing tells how much of the difference is other programs' work, where two processes differ widely."""
+    slow = replace(scaled(TIME, 4), noise=TOO_FEW_PROCESSES)
+    found = ratio(TIME, slow)
+    assert found.verdict == UNSURE and TOO_FEW_PROCESSES in found.reason
+
+
 def gated(folder: Path, factor: float, *options: str, **about: Any) -> int:
     """The exit code for a run that takes ``factor`` times as long as A."""
     a = made_results.write(folder / "a.json", made_results.benchmark())
@@ -155,7 +163,7 @@ def test_a_noisy_result_of_several_processes_is_judged_by_its_interval(tmp_path:
     assert done.returncode == 1
     (row,) = json.loads((tmp_path / "out.json").read_text())["rows"]
     assert [found["verdict"] for found in row["ratios"]] == [UNSURE, SLOWER]
-    assert "B: 1 UNSURE because the slower one is noisy: use --processes 8" in done.stdout
+    assert "B: 1 UNSURE because the slower one is marked noisy: use --processes 8" in done.stdout
 
 
 def test_a_noisy_point_of_a_sweep_is_not_called_slower(tmp_path: Path) -> None:

@@ -16,9 +16,9 @@ from convnet_benchmarks.points.between_processes import (
 )
 from convnet_benchmarks.results.from_points import of_point
 from convnet_benchmarks.results.ratio import ratio
-from convnet_benchmarks.timing.several_processes import combined
+from convnet_benchmarks.timing.several_processes import combined, combined_interval
 from convnet_benchmarks.timing.statistics import summarise
-from convnet_benchmarks.timing.verdicts import FASTER, SLOWER
+from convnet_benchmarks.timing.verdicts import FASTER, SLOWER, UNSURE
 from tests.helpers.made_results import comparison, point, samples_around
 
 
@@ -49,11 +49,31 @@ def test_the_figures_are_the_median_of_the_processes() -> None:
     assert found["pass_ms"]["samples"] == 60
 
 
-@pytest.mark.parametrize("times", [[10.0, 12.0], [10.0, 10.2, 11.0, 12.0, 10.1, 11.5, 10.4]])
+@pytest.mark.parametrize("times", [[10.0, 11.0, 12.0, 10.5], [10.0, 10.2, 11.0, 12.0, 10.1, 11.5, 10.4]])
 def test_the_interval_holds_what_differs_between_processes(times: list[float]) -> None:
     found = of(times)["pass_ms"]
     assert found["low"] < 10.1 and found["high"] > 11.4
     assert found["verdict"] == "processes differ"
+
+
+@pytest.mark.parametrize(("times", "slow"), [([10.0, 30.0], 30.0), ([10.0, 10.1, 90.0, 70.0], 90.0)])
+def test_few_processes_that_differ_widely_have_a_range_and_no_interval(
+    times: list[float], slow: float
+) -> None:
+    """Student's interval of 10 and 30 ms would reach from 16 us to 19 s."""
+    found = of(times)
+    passes = found["pass_ms"]
+    assert (passes["low"], passes["high"]) == pytest.approx((10.0, slow), rel=0.01)
+    assert passes["verdict"] == "too few processes"
+    del found["ran"]
+    speed, *_ = of_point(point("alexnet", 4, 1.0) | found)
+    assert speed.noise == "too few processes"
+
+
+@pytest.mark.parametrize(("others", "given"), [(1.1, True), (1.15, False)])
+def test_an_interval_reaches_from_half_to_twice_at_most(others: float, given: bool) -> None:
+    found = combined_interval([(10.0, 9.9, 10.1), (10.0 * others, 9.9 * others, 10.1 * others)])
+    assert found.given is given and 5.0 < found.low < 10.0 < found.high < 20.0
 
 
 def test_noise_within_the_processes_stays_in_the_interval() -> None:
@@ -122,6 +142,20 @@ def test_things_take_turns_and_what_fails_is_not_measured_again() -> None:
     assert {thing: processes(one) for thing, one in known.items() if one} == {"a": 3, "b": 1, "c": 2}
 
 
+def sitting(factor: float) -> dict[str, Any]:
+    """A process's record of backends: stock is ``factor`` times as fast."""
+    found = comparison("alexnet", 1, factor) | {"time": "now"}
+    for variant in found["results"].values():
+        variant["samples_ms"] = [variant["latency_ms"]]
+    return found
+
+
+def test_few_speed_ups_that_differ_widely_decide_nothing() -> None:
+    found = merged_comparison(sitting(1.5), sitting(3.0))["results"]["stock"]["speed_up"]
+    assert (found["verdict"], found["value"]) == (UNSURE, 2.25)
+    assert 1.4 < found["low"] < 1.5 and 3.0 < found["high"] < 3.2
+
+
 def test_the_conditions_of_several_processes() -> None:
     seen = {"clock_mhz": {"lowest": 1.0, "highest": 2.0}, "clocks": [[3, 2.0]], "throttled_passes": 3}
     parts = [record(1.0) | {"conditions": {**seen, "joules_per_pass": joules}} for joules in (4.0, 8.0)]
@@ -135,11 +169,7 @@ def test_the_conditions_of_several_processes() -> None:
 
 
 def test_speed_ups_of_several_processes() -> None:
-    records = [comparison("alexnet", 1, factor) for factor in (1.5, 2.0, 2.2, 1.9, 2.1, 2.05)]
-    for one in records:
-        for variant in one["results"].values():
-            variant["samples_ms"] = [variant["latency_ms"]]
-        one["time"] = "now"
+    records = [sitting(factor) for factor in (1.5, 2.0, 2.2, 1.9, 2.1, 2.05)]
     found = records[0]
     for one in records[1:]:
         found = merged_comparison(found, one)
