@@ -9,36 +9,40 @@ from convnet_benchmarks.nets import registry
 from convnet_benchmarks.nets.net import IMAGENET
 from convnet_benchmarks.nets.registry import parameter_count
 from convnet_benchmarks.workload.devices import CPU
-from convnet_benchmarks.workload.inputs import blank_batch
-from convnet_benchmarks.workload.kernels import open_training, phase_steps
-from convnet_benchmarks.workload.memory import available_bytes
+from convnet_benchmarks.workload.largest_gpu_batch import largest_gpu_batch
 from convnet_benchmarks.workload.nets import by
 
 if TYPE_CHECKING:
-    import torch
     from torch import nn
 
 # No net keeps a thousand times an image, its own or ImageNet's; most batches need no closer look.
 _MOST_KEPT = 1000
-# The share of the free memory that a batch may need: the allocator rounds; the next process may find less.
-_USABLE = 0.95
 
 
-def memory_missing(request: Request, on_meta: "nn.Module", device: "torch.device") -> str:
-    """Returns how much memory the input needs and there is; empty if it may fit.
+class LacksGpuMemoryError(Exception):
+    """The input does not fit into the memory of the GPU that ``module`` is on; the message says how much it
+    needs.
+    """
 
-    ``on_meta``: the net on the meta device. Raises UserError if it does not accept the input, and
-    OutOfDeviceMemoryError for a batch that cannot fit on a CPU: the system would kill the process for it.
+    def __init__(self, message: str, module: "nn.Module") -> None:
+        super().__init__(message)
+        self.module = module
+
+
+def memory_missing(request: Request, on_meta: "nn.Module", available: int | None) -> tuple[str, int]:
+    """Returns how much memory the input needs and there is, in words, and the largest batch that may fit.
+
+    The words are empty if the input may fit. ``on_meta``: the net on the meta device. ``available``: bytes;
+    None if they are not known. Raises UserError if the net does not accept the input.
     """
     import torch
 
     net, shape = request.net, request.input_shape
     bytes_each = getattr(torch, request.options.dtype).itemsize
-    available = available_bytes() if device.type == CPU else gpu_memory(device)
     most = _MOST_KEPT * max(math.prod(shape), request.samples * math.prod(IMAGENET)) * bytes_each
     small = available is None or most < available
     if small and request.sample == registry.NETS[net.name].input_size:
-        return ""  # known to fit; a closer look loads a second of modules
+        return "", request.samples  # known to fit; a closer look loads a second of modules
     from convnet_benchmarks.nets.input_size import trial
 
     found = trial(on_meta, shape, torch.int64 if net.tokens else torch.float32)
@@ -47,16 +51,14 @@ def memory_missing(request: Request, on_meta: "nn.Module", device: "torch.device
     fixed = 2 * parameter_count(on_meta) * bytes_each  # the parameters and their gradients
     kept = found.kept * bytes_each
     if available is None or fixed + kept <= available:
-        return ""
+        return "", request.samples
     each = kept // request.samples
     largest = max(0, (available - fixed) // each)
     needed = fixed + (kept if largest else each)
     missing = (
         f"needs at least {needed / 2**30:.1f} GiB of memory and {available / 2**30:.1f} GiB are available"
     )
-    if device.type == CPU:
-        raise too_large(request, missing, largest)
-    return missing
+    return missing, largest
 
 
 def _refused(request: Request, on_meta: "nn.Module", name: str, got: tuple[int, ...]) -> UserError:
@@ -103,61 +105,12 @@ def too_large(request: Request, problem: str, largest: int) -> OutOfDeviceMemory
     return OutOfDeviceMemoryError(f"{given}: {problem}; the largest batch to try is {largest}")
 
 
-def largest_batch_to_try(request: Request, module: "nn.Module") -> int:
-    """Returns a batch size below the one asked for with which the phases of ``module`` have just run on its
-    GPU; 0 when not even one sample fits.
+def largest_batch_to_try(request: Request, module: "nn.Module | None") -> int:
+    """Returns a batch size below the one asked for, after that did not fit; 0 when not even one sample fits.
 
-    The first guess follows from what the phases take for one and for two samples, so no other tensor of the
-    run may be alive. Kernels may take more for larger batches: the guess is lowered until it runs.
+    ``module``: the net on its device, as far as it was made. On a GPU the phases have just run with the
+    returned batch; no other tensor of the run may be alive.
     """
-    import torch
-
-    device = next(module.parameters()).device
-    capacity = gpu_memory(device)
-    peaks: list[int] = []
-    for batch in (1, 2):
-        if not _runs(request, module, batch):
-            return min(len(peaks), request.samples - 1)
-        peaks.append(torch.cuda.max_memory_allocated(device))
-    batch = min(fitting_batch(peaks[0], peaks[1], int(capacity * _USABLE)), request.samples - 1)
-    # Another process may find a little less than this one: some is kept from the trial.
-    reserve = torch.empty(int(capacity * (1 - _USABLE)), dtype=torch.uint8, device=device)
-    while batch > 2 and not _runs(request, module, batch):
-        batch = batch * 9 // 10
-    del reserve
-    return batch
-
-
-def gpu_memory(device: "torch.device") -> int:
-    """Returns bytes of a GPU's memory that this process holds or can still have."""
-    import torch
-
-    free, _ = torch.cuda.mem_get_info(device)
-    return free + torch.cuda.memory_reserved(device)
-
-
-def fitting_batch(peak_of_one: int, peak_of_two: int, capacity: int) -> int:
-    """Returns the batch whose peak, linear in the batch, just fits into ``capacity`` (all in bytes)."""
-    per_sample = max(1, peak_of_two - peak_of_one)
-    fixed = peak_of_one - per_sample
-    return max(1, (capacity - fixed) // per_sample)
-
-
-def _runs(request: Request, module: "nn.Module", batch: int) -> bool:
-    """Returns whether the phases of ``module`` run on so many samples; what they took is PyTorch's peak."""
-    import torch
-
-    parameter = next(module.parameters())
-    torch.cuda.empty_cache()
-    torch.cuda.reset_peak_memory_stats(parameter.device)
-    try:
-        shape, device = (batch, *request.sample), parameter.device
-        input = blank_batch(request.net, module, batch, device, parameter.dtype, shape)
-        with open_training(request.backend, module, input, device, tuning_seconds=0) as opened:
-            assert opened.phases is not None
-            for step in phase_steps(opened.phases, input).values():
-                step()
-        torch.cuda.synchronize(parameter.device)
-    except torch.cuda.OutOfMemoryError:
-        return False
-    return True
+    if module is None or all(one.device.type == CPU for one in module.parameters()):
+        return request.samples // 2  # a CPU does not count its memory
+    return largest_gpu_batch(request.net, request.backend, module, request.sample, request.samples)

@@ -14,6 +14,7 @@ from convnet_benchmarks.progress import Progress
 from convnet_benchmarks.timing.conditions import watched
 from convnet_benchmarks.timing.loops import Clock, Loop, run_loop, run_until_settled, warm_up, watched_loop
 from convnet_benchmarks.workload.kernels import Opened, recorded_kernels
+from convnet_benchmarks.workload.ran import Ran
 
 if TYPE_CHECKING:
     from convnet_benchmarks.nets.engine import Report
@@ -30,7 +31,7 @@ class LegacyRun:
     kind: str
     workload: Workload
     opened: Opened
-    clock: Clock
+    ran: Ran
     processes: Processes
     progress: Progress
     lines: dict[str, float] = field(default_factory=dict)
@@ -47,6 +48,10 @@ class LegacyRun:
         return self.workload.request.options
 
     @property
+    def clock(self) -> Clock:
+        return self.workload.clock
+
+    @property
     def phases(self) -> "Phases":
         assert self.opened.phases is not None, "opened for training"
         return self.opened.phases
@@ -58,7 +63,7 @@ class LegacyRun:
 
     @property
     def samples_per_pass(self) -> int:
-        return self.workload.ran.batch_size * self.processes.world_size
+        return self.ran.batch_size * self.processes.world_size
 
     def average_gradients(self) -> None:
         """Does what follows accGradParameters in data-parallel training; nothing otherwise."""
@@ -159,7 +164,7 @@ class LegacyRun:
             kind=self.kind,
             status=status,
             net=request.net,
-            ran=workload.ran,
+            ran=self.ran,
             model=workload.model_text,
             parameters=parameter_count(workload.module),
             options=request.options,

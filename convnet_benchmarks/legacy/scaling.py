@@ -26,7 +26,7 @@ def measure_scaling(run: LegacyRun, training_pass: Callable[[], object]) -> None
     alone = _of_first_process(run, work, passes)
     run.processes.barrier()
     together = run.processes.largest(run_loop(work_together, passes, run.clock).seconds / passes)
-    batch, size = run.workload.ran.batch_size, run.processes.world_size
+    batch, size = run.ran.batch_size, run.processes.world_size
     throughput_alone, throughput = batch / alone, batch * size / together
     efficiency = throughput / (size * throughput_alone)
     what = "data-parallel training" if train else "inference of independent instances"

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks import output
-from convnet_benchmarks.errors import OutOfDeviceMemoryError, UserError
+from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.legacy.figures import as_csv, statistics_table
-from convnet_benchmarks.legacy.fit import largest_batch_to_try, too_large
+from convnet_benchmarks.legacy.fit import LacksGpuMemoryError, largest_batch_to_try, too_large
 from convnet_benchmarks.legacy.list_nets import nets_table
 from convnet_benchmarks.legacy.new_processes import run_in_new_processes
 from convnet_benchmarks.legacy.options import LegacyOptions, parse
@@ -21,11 +21,14 @@ from convnet_benchmarks.legacy.torchrun import join, started_by_torchrun
 from convnet_benchmarks.legacy.workload import Workload, prepare
 from convnet_benchmarks.nets.net import size_of
 from convnet_benchmarks.progress import Progress
-from convnet_benchmarks.timing.loops import device_clock
 from convnet_benchmarks.workload.author_errors import author_error
 from convnet_benchmarks.workload.backends import UnsupportedError
-from convnet_benchmarks.workload.kernels import Opened, environment_of, open_training
+from convnet_benchmarks.workload.kernels import environment_of, open_training
 from convnet_benchmarks.workload.memory import is_out_of_memory
+from convnet_benchmarks.workload.ran import ran_on
+
+if TYPE_CHECKING:
+    from torch import nn
 
 Outputs = Mapping[str, output.OutputFile]
 
@@ -113,7 +116,8 @@ def _run(script: Script, request: Request, report: Callable[[LegacyRun, str], No
     processes = join(options.cuda)
     workload: Workload | None = None
     run: LegacyRun | None = None
-    status = "failed"
+    module: nn.Module | None = None  # what has been made of a net that does not fit
+    status, problem = "failed", ""
     try:
         progress = Progress(script.loops, shown=processes.prints)
         try:
@@ -121,32 +125,54 @@ def _run(script: Script, request: Request, report: Callable[[LegacyRun, str], No
             progress.start(f"making {options.net}", preparing=True, on_terminals_only=True)
             with _uncollected():
                 workload = prepare(request, processes.local_rank)
-            clock = device_clock(workload.device, cold_cache=options.cold_cache, synchronises=options.sync)
-            with opened_for(workload, progress) as opened:
-                run = LegacyRun(script.kind, workload, opened, clock, processes, progress)
+            with open_training(
+                request.backend,
+                workload.module,
+                workload.input,
+                workload.device,
+                autograd_instead=options.backend is None,
+                tuning=options.tuning,
+                tuning_seconds=options.tuning_seconds,
+                told=partial(progress.detail, "timing kernels, once per machine and shape: layer"),
+            ) as opened:
+                ran = ran_on(
+                    request.net,
+                    workload.input,
+                    request.backend.name,
+                    options.dtype,
+                    workload.device,
+                    cold_cache=options.cold_cache,
+                )
+                run = LegacyRun(script.kind, workload, opened, ran, processes, progress)
                 for note in run.notes:
                     run.note(f"note: {note}")
                 script.measure(run)
                 run.time_engine()
                 status = "complete"
         except KeyboardInterrupt:
-            progress.clear()
             status = "interrupted"
             raise
         except UserError:
-            progress.clear()
             raise
+        except UnsupportedError as error:
+            raise UserError(f"option --backend {request.backend.name}: {error}") from None
+        except LacksGpuMemoryError as error:
+            problem, module = str(error), error.module
         except Exception as error:
-            progress.clear()
             if not is_out_of_memory(error):
                 told = author_error(request.net, error) if workload else None
                 if told is None:
                     raise
                 raise told from None
-            status = "out of memory"
-        if status == "out of memory":
+            status = problem = "out of memory"
+            if workload is not None:
+                module = workload.module
+                del workload.input
+        finally:
+            progress.clear()
+        if problem:
             # Outside the except block: the exception's frames would keep the memory that is being counted.
-            raise _too_large(request, workload)
+            raise too_large(request, problem, largest_batch_to_try(request, module))
     finally:
         if run is not None and processes.prints:
             report(run, status)
@@ -170,42 +196,7 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def _too_large(request: Request, workload: Workload | None) -> OutOfDeviceMemoryError:
-    """Returns the error for a batch that did not fit, with the one to try. Frees the workload's input."""
-    largest = request.samples // 2  # a CPU does not count its memory
-    if workload is not None and workload.device.type == "cuda":
-        del workload.input
-        largest = largest_batch_to_try(request, workload.module)
-    return too_large(request, "out of memory", largest)
-
-
-@contextmanager
-def opened_for(workload: Workload, progress: Progress) -> Iterator[Opened]:
-    """Opens the kernels of ``workload``; ``progress`` says for which layer they are being timed.
-
-    What the CPU engine cannot run PyTorch's autograd does, but raises UserError where --backend asked for
-    the engine.
-    """
-    request, options = workload.request, workload.request.options
-    asked = options.backend is not None
-    try:
-        with open_training(
-            request.backend,
-            workload.module,
-            workload.input,
-            workload.device,
-            autograd_instead=not asked,
-            tuning=options.tuning,
-            tuning_seconds=options.tuning_seconds,
-            told=partial(progress.detail, "timing kernels, once per machine and shape: layer"),
-        ) as opened:
-            yield opened
-    except UnsupportedError as error:
-        raise UserError(f"option --backend {request.backend.name}: {error}") from None
-
-
 def _report_run(outputs: Outputs, run: LegacyRun, status: str) -> None:
-    run.progress.clear()
     result = run.result(status)
     found = environment_of(run.workload.device, run.workload.request.backend) if "json" in outputs else {}
     _report(outputs, result.as_dict(found), result.summary_lines())

@@ -1,18 +1,19 @@
-"""From options to what is measured: the device, the net with its parameters, the input, the kernels."""
+"""From a request to what is measured: the device and its clock, the net with its parameters, the input."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.legacy import backends
-from convnet_benchmarks.legacy.fit import largest_batch_to_try, memory_missing, too_large
+from convnet_benchmarks.legacy.fit import LacksGpuMemoryError, memory_missing, too_large
 from convnet_benchmarks.legacy.options import LegacyOptions
 from convnet_benchmarks.legacy.request import Request
 from convnet_benchmarks.nets import engine, registry
 from convnet_benchmarks.nets.engine.kernels.compiled import early
+from convnet_benchmarks.timing.loops import Clock, device_clock
 from convnet_benchmarks.workload.devices import CPU, open_device, open_gpu
 from convnet_benchmarks.workload.inputs import batch_for, in_format
-from convnet_benchmarks.workload.ran import Ran, ran_on
+from convnet_benchmarks.workload.memory import device_memory
 
 if TYPE_CHECKING:
     import torch
@@ -21,13 +22,13 @@ if TYPE_CHECKING:
 
 @dataclass
 class Workload:
-    """The net and the input that a request asks for, on their device."""
+    """The net and the input that a request asks for, on their device, and the clock that times them."""
 
     request: Request
     module: "nn.Module"
     input: Any  # a tensor, or several in a dict
     device: "torch.device"
-    ran: Ran
+    clock: Clock
     model_text: str
     note: str = ""  # of the net, for stderr
 
@@ -36,15 +37,22 @@ def prepare(request: Request, rank: int = 0) -> Workload:
     """Builds everything a run needs, from cheap checks to costly memory. ``rank``: of the process on this
     machine, which takes the GPU after those of the others.
 
-    Raises UserError (bad options) and OutOfDeviceMemoryError (a batch that cannot fit).
+    Raises UserError (bad options), and OutOfDeviceMemoryError or LacksGpuMemoryError (a batch that cannot
+    fit).
     """
     options, net, backend, shape = request.options, request.net, request.backend, request.input_shape
     on_engine = bool(backend.engine) and not options.cuda
     if on_engine:
         early.start(options.dtype)  # while PyTorch is loaded
     device = _device(options, rank)
+    available = device_memory(device)
+    clock = device_clock(device, cold_cache=options.cold_cache, synchronises=options.sync)
     on_meta = registry.on_meta(net)
-    missing = memory_missing(request, on_meta, device) if net.name in registry.NETS else ""
+    missing = ""
+    if net.name in registry.NETS:
+        missing, largest = memory_missing(request, on_meta, available)
+        if missing and device.type == CPU:  # the system would kill the process for it
+            raise too_large(request, missing, largest)
     if options.ccn2:
         backends.check_ccn2(on_meta, shape)
 
@@ -70,7 +78,7 @@ def prepare(request: Request, rank: int = 0) -> Workload:
     note = _converted(module, options.dtype)
     module = in_format(module, device, dtype)
     if missing:  # on a GPU; the input, which is drawn on the CPU, would take minutes
-        raise too_large(request, missing, largest_batch_to_try(request, module))
+        raise LacksGpuMemoryError(missing, module)
     try:
         input = batch_for(net, module, request.samples, options.seed, device, dtype, shape=shape)
     except UserError as error:
@@ -80,7 +88,7 @@ def prepare(request: Request, rank: int = 0) -> Workload:
         module=module,
         input=input,
         device=device,
-        ran=ran_on(net, input, backend.name, options.dtype, device, cold_cache=options.cold_cache),
+        clock=clock,
         model_text=text,
         note=note,
     )

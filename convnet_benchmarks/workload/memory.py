@@ -1,8 +1,12 @@
 """Memory: what a process or a GPU takes, and recognising that it ran out."""
 
 import re
+from typing import TYPE_CHECKING
 
 import psutil
+
+if TYPE_CHECKING:
+    import torch
 
 # Of the main memory that is available, what studies take unless told otherwise.
 SHARE_OF_MEMORY = 0.9
@@ -36,6 +40,18 @@ def available_bytes() -> int | None:
         return int(psutil.virtual_memory().available)
     except (OSError, RuntimeError):
         return None
+
+
+def device_memory(device: "torch.device") -> int | None:
+    """Returns bytes of main memory that can still be had, or of a GPU's that this process holds or can have;
+    None if the system does not say.
+    """
+    if device.type == "cpu":
+        return available_bytes()
+    import torch
+
+    free, _ = torch.cuda.mem_get_info(device)
+    return free + torch.cuda.memory_reserved(device)
 
 
 def memory_budget(asked: int | None, shares: int = 1) -> int | None:

@@ -70,6 +70,7 @@ def ran_on(
 
     first = tensors_in(input)[0]
     inputs = "" if input is first else sizes(input)
+    unit = _unit(first, len(net.input_size))
     return Ran(
         net=net.name,
         batch_size=batch_size(net, tuple(first.shape)),
@@ -81,7 +82,7 @@ def ran_on(
         threads=torch.get_num_threads(),
         cold_cache=cold_cache,
         inputs=inputs,
-        unit=_unit(first, len(net.input_size)),
+        unit=unit,
     )
 
 

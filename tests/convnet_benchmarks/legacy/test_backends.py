@@ -7,20 +7,15 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from convnet_benchmarks.commands import benchmark
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.legacy import backends
 from convnet_benchmarks.legacy.options import BenchmarkOptions, parse
-from convnet_benchmarks.legacy.request import Request
-from convnet_benchmarks.legacy.script import opened_for
-from convnet_benchmarks.legacy.workload import Workload
 from convnet_benchmarks.nets import engine, registry
 from convnet_benchmarks.nets.cudnn import MOST_TRIED, MOST_TRIED_THOROUGHLY
-from convnet_benchmarks.nets.net import Net
 from convnet_benchmarks.nets.phases import AutogradPhases
-from convnet_benchmarks.progress import Progress
 from convnet_benchmarks.workload.backends import BACKENDS, LEGACY_BACKENDS, Backend
-from convnet_benchmarks.workload.kernels import Opened, recorded_kernels
-from convnet_benchmarks.workload.ran import ran_on
+from convnet_benchmarks.workload.kernels import Opened, open_training, recorded_kernels
 
 
 def chosen(*arguments: str) -> Backend:
@@ -28,15 +23,10 @@ def chosen(*arguments: str) -> Backend:
 
 
 def opened(module: nn.Module, *arguments: str) -> AbstractContextManager[Opened]:
-    """The kernels that a command line opens for ``module``."""
-    options = parse(BenchmarkOptions, arguments, "", "")
+    """The kernels that a command line opens for ``module``; what the engine cannot run autograd does."""
     dtype = next(module.parameters()).dtype
-    input, backend = torch.randn(4, 16, 12, 12, dtype=dtype), backends.choose(options)
-    device = torch.device("cpu")
-    net = Net("half", Half, (16, 12, 12), "this test")
-    ran = ran_on(net, input, backend.name, "float32", device)
-    request = Request(options, net, backend, tuple(input.shape))
-    return opened_for(Workload(request, module, input, device, ran, ""), Progress(1, shown=False))
+    input, device = torch.randn(4, 16, 12, 12, dtype=dtype), torch.device("cpu")
+    return open_training(chosen(*arguments), module, input, device, autograd_instead=True)
 
 
 @pytest.mark.parametrize(
@@ -104,9 +94,9 @@ def test_where_the_engine_cannot_the_same_kernels_run_in_autograd(arguments: lis
     assert not net.convolution._forward_pre_hooks
 
 
-def test_a_forced_backend_is_not_replaced() -> None:
-    with pytest.raises(UserError, match="option --backend mm"), opened(Half(), "--backend", "mm"):
-        pass
+def test_a_forced_backend_is_not_replaced(capsys: pytest.CaptureFixture[str]) -> None:
+    assert benchmark.command(["--net", "recognize_digits", "--dtype", "float16", "--backend", "mm"]) == 2
+    assert "option --backend mm: the CPU engine cannot run this net" in capsys.readouterr().err
 
 
 def test_the_frameworks_switches_are_put_back_after_an_error() -> None:

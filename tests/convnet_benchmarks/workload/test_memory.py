@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 import torch
 
-from convnet_benchmarks.legacy import fit
-from convnet_benchmarks.legacy.fit import fitting_batch
-from convnet_benchmarks.legacy.options import BenchmarkOptions
-from convnet_benchmarks.legacy.request import resolve
+from convnet_benchmarks.commands import benchmark
+from convnet_benchmarks.legacy.fit import LacksGpuMemoryError
+from convnet_benchmarks.nets import registry
+from convnet_benchmarks.workload import largest_gpu_batch as searching
+from convnet_benchmarks.workload.backends import BACKENDS
+from convnet_benchmarks.workload.largest_gpu_batch import fitting_batch, largest_gpu_batch
 from convnet_benchmarks.workload.memory import is_out_of_memory
 
 
@@ -38,8 +40,6 @@ def test_the_fitting_batch_fits_and_one_more_does_not() -> None:
 def test_running_out_anywhere_is_one_line_and_exit_3(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, place: str
 ) -> None:
-    from convnet_benchmarks.commands import benchmark
-
     def refuse(*_: object, **__: object) -> None:
         raise MemoryError
 
@@ -51,12 +51,31 @@ def test_running_out_anywhere_is_one_line_and_exit_3(
     assert not list(tmp_path.iterdir())
 
 
+def test_what_a_gpu_lacks_is_said_before_the_input_is_drawn(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    module = torch.nn.Linear(1, 1)
+
+    def refuse(*_: object) -> None:
+        raise LacksGpuMemoryError("needs at least 9.0 GiB of memory", module)
+
+    def tried(*about: Any) -> int:
+        assert about[2] is module and about[-1] == 6
+        return 5
+
+    monkeypatch.setattr("convnet_benchmarks.legacy.script.prepare", refuse)
+    monkeypatch.setattr("convnet_benchmarks.legacy.fit.largest_gpu_batch", tried)
+    monkeypatch.setattr("convnet_benchmarks.legacy.fit.CPU", "")  # so that the module counts as a GPU's
+    assert benchmark.command(["--net", "googlenet", "-batch_size", "6"]) == 3
+    message = capsys.readouterr().err
+    assert "option -batch_size 6: needs at least 9.0 GiB of memory; the largest batch to try is 5" in message
+
+
 def test_running_out_in_a_phase_keeps_what_was_measured(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     import json
 
-    from convnet_benchmarks.commands import benchmark
     from convnet_benchmarks.nets.engine import EnginePhases
 
     def refuse(*_: object) -> None:
@@ -81,13 +100,13 @@ def test_the_batch_named_ran_and_is_smaller_than_the_one_that_failed(
     peaks = {1: 70, 2: 90}
     ran = []
 
-    def runs(_: object, __: object, batch: int) -> bool:
-        ran.append(batch)
-        return batch <= fits
+    def runs(*about: Any) -> bool:
+        ran.append(about[-1])
+        return bool(ran[-1] <= fits)
 
-    monkeypatch.setattr(fit, "_runs", runs)
-    monkeypatch.setattr(fit, "gpu_memory", lambda _: 1024)
+    monkeypatch.setattr(searching, "_runs", runs)
+    monkeypatch.setattr(searching, "device_memory", lambda _: 1024)
     monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda _: peaks[ran[-1]])
-    request = resolve(BenchmarkOptions(net="recognize_digits", batch_size=asked))
-    named = fit.largest_batch_to_try(request, torch.nn.Linear(1, 1))
+    net = registry.find("recognize_digits")
+    named = largest_gpu_batch(net, BACKENDS["stock"], torch.nn.Linear(1, 1), net.input_size, below=asked)
     assert named == min(fits, asked - 1) if named < 3 else named in ran and 0.85 * fits < named <= fits
