@@ -50,7 +50,7 @@ class Functions:
     ) -> None:  # fmt: skip
         self._pytorch, self._sandboxed, self._notes = side, sandboxed, notes
         self._artist = crew.artist
-        self._for_threads = crew.functions(lambda: side.handles, new_state)
+        self._for_threads = crew.functions(lambda: side.handles, side.slabs, new_state)
         saves = Saves()
         self._light: dict[str, Function | None] = {
             "exit": crew.exit_from_thread if in_thread else _exit,

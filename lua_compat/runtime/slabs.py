@@ -3,20 +3,30 @@
 import bisect
 import ctypes
 import mmap
-from operator import itemgetter
+from dataclasses import dataclass
+from operator import attrgetter
 
 # The system clears memory, page by page, before it hands it out. So this much released memory is kept: as
 # much as a full collection of a script's garbage finds (lua_compat/lua/torch/core/collection.lua).
 MOST_SPARE = 128 << 20
 
 
+@dataclass(slots=True)
+class Piece:
+    """Memory at an address. ``used``: a tensor may be on it, or another Lua state uses it, too."""
+
+    address: int
+    memory: mmap.mmap
+    used: bool = False
+
+
 class Slabs:
-    """The memory of one Lua state. A piece lives as long as it is held here, or by a tensor on it."""
+    """The memory of one Lua state. A piece lives as long as it is held here, by a tensor on it, or by another
+    state."""
 
     def __init__(self) -> None:
-        self._held: list[tuple[int, mmap.mmap]] = []  # by address
-        self._shared: set[int] = set()  # the addresses of pieces that a tensor may be on
-        self._spare: list[tuple[int, mmap.mmap]] = []  # given back, the oldest first
+        self._held: list[Piece] = []  # by address; one that is adopted again is there again
+        self._spare: list[Piece] = []  # given back, the oldest first
         self._spare_bytes = 0
         self._most_spare = MOST_SPARE
 
@@ -28,43 +38,51 @@ class Slabs:
     def request(self, size: int) -> int:
         """Requests ``size`` bytes; returns their address. Raises MemoryError."""
         for place in range(len(self._spare) - 1, -1, -1):
-            if len(self._spare[place][1]) == size:
-                address, memory = self._spare.pop(place)
-                self._spare_bytes -= len(memory)
-                bisect.insort(self._held, (address, memory), key=itemgetter(0))
-                return address
+            if len(self._spare[place].memory) == size:
+                piece = self._spare.pop(place)
+                self._spare_bytes -= len(piece.memory)
+                return self._hold(piece)
         self._forget(int(size))  # so that never more is held than without them
         try:
             memory = mmap.mmap(-1, int(size))
         except (OSError, OverflowError, ValueError):
             # in the words of PyTorch, which lua_compat/runtime/functions.py turns into Torch7's
             raise MemoryError(f"cannot allocate {int(size)} bytes") from None
-        address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-        bisect.insort(self._held, (address, memory), key=itemgetter(0))
-        return address
+        return self._hold(Piece(ctypes.addressof(ctypes.c_char.from_buffer(memory)), memory))
+
+    def lend(self, address: int) -> Piece:
+        """Returns the piece in which an address lies, for ``adopt`` of another state."""
+        piece = self._held[self._position(address)]
+        piece.used = True
+        return piece
+
+    def adopt(self, piece: Piece) -> None:
+        """Holds a piece that another state has lent, or this one."""
+        self._hold(Piece(piece.address, piece.memory, used=True))
 
     def release(self, address: int) -> None:
-        """Gives back what was requested; tensors on it keep it."""
+        """Gives back what was requested or adopted; its other users keep it."""
         piece = self._held.pop(self._position(address))
-        if piece[0] in self._shared:
-            self._shared.remove(piece[0])
-            return
-        self._spare.append(piece)
-        self._spare_bytes += len(piece[1])
-        self._forget(self._spare_bytes - self._most_spare)
+        if not piece.used:
+            self._spare.append(piece)
+            self._spare_bytes += len(piece.memory)
+            self._forget(self._spare_bytes - self._most_spare)
+
+    def _hold(self, piece: Piece) -> int:
+        bisect.insort(self._held, piece, key=attrgetter("address"))
+        return piece.address
 
     def _forget(self, size: int) -> None:
         """Gives the oldest spare pieces back to the system, until they are ``size`` bytes."""
         while size > 0 and self._spare:
-            _, memory = self._spare.pop(0)
-            self._spare_bytes -= len(memory)
-            size -= len(memory)
+            gone = len(self._spare.pop(0).memory)
+            self._spare_bytes -= gone
+            size -= gone
 
     def at(self, address: int) -> tuple[mmap.mmap, int]:
         """Returns the piece in which an address lies, and where in it."""
-        start, memory = self._held[self._position(address)]
-        self._shared.add(start)
-        return memory, int(address) - start
+        piece = self.lend(address)
+        return piece.memory, int(address) - piece.address
 
     def _position(self, address: int) -> int:
-        return bisect.bisect(self._held, address, key=itemgetter(0)) - 1
+        return bisect.bisect(self._held, address, key=attrgetter("address")) - 1

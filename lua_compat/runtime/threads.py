@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Callable
 from itertools import count
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from lupa import luajit21
 
@@ -18,6 +18,7 @@ from lua_compat.drawing.artist import Artist
 from lua_compat.runtime.compiled_files import CompiledFiles
 from lua_compat.runtime.errors import LuaError
 from lua_compat.runtime.pytorch import is_loaded
+from lua_compat.runtime.slabs import Piece, Slabs
 from lua_compat.runtime.synchronization import Condition, Ending, MeetingPoint, Mutex, Queue, Stopped
 
 if TYPE_CHECKING:
@@ -36,6 +37,13 @@ _STACK_BYTES = 8 << 20
 
 Point = TypeVar("Point", bound=MeetingPoint)
 _KINDS: dict[str, type[MeetingPoint]] = {"Mutex": Mutex, "Condition": Condition, "Queue": Queue}
+
+
+class Lent(NamedTuple):
+    """Memory at ``address``, in a piece of a state's own. (PyTorch's memory is lent as a tensor.)"""
+
+    piece: Piece
+    address: int
 
 
 class LuaState(Protocol):
@@ -68,7 +76,7 @@ class Crew:
         self._lock = threading.Lock()
         self._points: dict[int, MeetingPoint] = {}
         self._users: dict[int, int] = {}  # by point, which is dropped with its last user
-        self._lent: dict[int, Tensor] = {}
+        self._lent: dict[int, Tensor | Lent] = {}
         self._threads: dict[int, threading.Thread] = {}
         self._ways: list[str] = []
         self.artist = Artist()
@@ -101,34 +109,41 @@ class Crew:
     # What Lua calls
 
     def functions(
-        self, handles: Callable[[], "Handles"], new_state: NewState
+        self, handles: Callable[[], "Handles"], slabs: Slabs, new_state: NewState
     ) -> dict[str, Callable[..., Any]]:
         """Returns the functions for one Lua state; ``handles``: its tensors, for which PyTorch is loaded;
-        ``new_state`` makes one more state, in the thread that is to run it."""
+        ``slabs``: its other memory; ``new_state`` makes one more state, in the thread that is to run it."""
 
-        def lend(handle: int) -> int:
+        def keep(item: "Tensor | Lent") -> int:
             number = next(self._numbers)
-            self._lent[number] = pinned(handles().tensor(handle))
+            self._lent[number] = item
             return number
 
-        def borrow(number: float) -> tuple[int, int]:
-            tensor = self._lent.pop(int(number), None)
-            if tensor is None:
-                raise RuntimeError("threads: data that shares memory can be loaded only once")
-            return handles().add(tensor), tensor.data_ptr()
+        def taken(item: "Tensor | Lent") -> tuple[int | bool, int]:
+            """Returns the tensor's handle, or False, and the address."""
+            if isinstance(item, Lent):
+                slabs.adopt(item.piece)
+                return False, item.address
+            return handles().add(item), item.data_ptr()
 
-        def queue_put(queue: int, tag: int, handle: int, base: int, elements: int) -> None:
-            self._point(queue, Queue).put((tag, pinned(handles().tensor(handle)), base, elements))
+        def borrow(number: float) -> tuple[int | bool, int]:
+            item = self._lent.pop(int(number), None)
+            if item is None:
+                raise RuntimeError("threads: data that shares memory can be loaded only once")
+            return taken(item)
+
+        def queue_put(queue: int, tag: int, lent: int, base: int, elements: int) -> None:
+            self._point(queue, Queue).put((tag, self._lent.pop(int(lent)), base, elements))
 
         def queue_put_copy(queue: int, tag: int, address: int, size: int) -> None:
             self._point(queue, Queue).put((tag, ctypes.string_at(int(address), int(size))))
 
-        def queue_take(queue: int) -> tuple[int, bytes] | tuple[int, int, int, int, int] | None:
+        def queue_take(queue: int) -> tuple[int, bytes] | tuple[int, int | bool, int, int, int] | None:
             item = self._point(queue, Queue).take()
             if item is None or isinstance(item[1], bytes):
                 return item
-            tag, tensor, base, elements = item
-            return tag, handles().add(tensor), tensor.data_ptr(), base, elements
+            tag, lent, base, elements = item
+            return tag, *taken(lent), base, elements
 
         return {
             "threads_new": self._new,
@@ -147,7 +162,9 @@ class Crew:
             "queue_size": lambda number: self._point(number, Queue).size,
             "queue_label": lambda number: self._point(number, Queue).label,
             "queue_close": lambda number: self._point(number, Queue).close(),
-            "lend": lend,
+            "lend": lambda handle: keep(pinned(handles().tensor(handle))),
+            "lend_slab": lambda address: keep(Lent(slabs.lend(address), int(address))),
+            "hold_slab": lambda address: slabs.adopt(slabs.lend(address)),
             "borrow": borrow,
             "thread_start": lambda code, cores: self._start(new_state, code, cores),
             "thread_join": self._join,

@@ -1,12 +1,11 @@
--- Messages in the queues that all threads of a script share: serialized objects, each a CharStorage. If PyTorch is
--- loaded, the memory of a large one is handed over; otherwise its bytes are copied.
+-- Messages in the queues that all threads of a script share: serialized objects, each a CharStorage. The memory of a
+-- large one is handed over; the bytes of others are copied.
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
 local storage = require 'torch.tensor.storage'
 local blocks = require 'torch.core.blocks'
-local shared = require 'th.python'
-local python = shared.functions
+local python = require('th.python').functions
 
 local messages = {}
 
@@ -15,8 +14,8 @@ local MOST_COPIED = 2 ^ 16 -- bytes; larger messages are handed over
 -- tag: a number sent with the message.
 function messages.put(queue, tag, bytes)
    local S = storage.check(bytes, 1, types.Char)
-   if shared.pytorch and S.n > MOST_COPIED then
-      python.queue_put(queue, tag, memory.pin(S))
+   if S.n > MOST_COPIED then
+      python.queue_put(queue, tag, memory.lend(S))
    else
       python.queue_put_copy(queue, tag, S.n > 0 and blocks.address_of(S.p) or 0, S.n)
    end

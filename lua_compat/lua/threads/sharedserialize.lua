@@ -8,8 +8,8 @@ require 'tds' -- its objects can be sent to a thread that did not load it
 local storages = {}
 
 function storages.write(file, S)
-   local handle, base = memory.pin(S)
-   file:writeLong(python.lend(handle))
+   local number, base = memory.lend(S)
+   file:writeLong(number)
    file:writeLong(base)
 end
 

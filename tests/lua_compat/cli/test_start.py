@@ -225,8 +225,36 @@ pool:terminate()
 """
 
 
-def test_threads_and_what_is_sent_to_them_do_not_load_pytorch() -> None:
-    assert loaded("-e", JOBS) == []
+SHARING = """
+local threads = require 'threads'
+threads.Threads.serialization 'threads.sharedserialize'
+local small, large, pointed = torch.zeros(3), torch.zeros(100000), torch.zeros(3)
+local part, address = large:narrow(1, 2, 50000), pointed:data()
+local pool = threads.Threads(2)
+for _ = 1, 4 do
+   pool:addjob(function()
+      for _, t in ipairs{ small, large, pointed, part } do t:add(1) end
+      return part, ('long'):rep(100000)
+   end, function(t, text) assert(t[1] == part[1] and #text == 400000) end)
+end
+pool:synchronize()
+assert(small[3] == 4 and large[1] == 4 and large[2] == 8 and pointed[1] == 4 and address[0] == 4)
+%s
+local ok, problem = pcall(torch.sort, small, torch.LongTensor(), torch.range(9, 1, -1))
+assert(not ok and problem:find 'not resizable' and small:sum() == 12)
+pool:addjob(function() torch.sort(small, torch.LongTensor(), torch.Tensor{ 3, 1, 2 }) end)
+pool:terminate()
+assert(small[1] == 1 and small[2] == 2 and small[3] == 3)
+"""
+
+
+@pytest.mark.parametrize("code", [JOBS, SHARING % ""])
+def test_threads_and_what_is_sent_to_them_do_not_load_pytorch(code: str) -> None:
+    assert loaded("-e", code) == []
+
+
+def test_memory_shared_before_pytorch_was_loaded_stays_shared() -> None:
+    assert loaded("-e", SHARING % "torch.eig(torch.eye(3))") == ["torch", "numpy"]
 
 
 BOUND = """

@@ -3,6 +3,7 @@
 import mmap
 import random
 import sys
+import weakref
 from pathlib import Path
 
 import pytest
@@ -61,3 +62,16 @@ def test_no_spares_are_kept_where_none_will_be_needed() -> None:
     for address in pieces:
         slabs.release(address)
     assert _mapped_bytes() - before < 0.5 * size
+
+
+def test_a_lent_piece_lives_until_its_last_user_gives_it_back() -> None:
+    owner, other = Slabs(), Slabs()
+    address = owner.request(1 << 16)
+    memory = weakref.ref(owner.lend(address).memory)
+    for slabs in (other, other, owner):
+        slabs.adopt(owner.lend(address + 100))
+    for slabs in (owner, other, owner):
+        slabs.release(address)
+    assert other.at(address + 8) == (memory(), 8)
+    other.release(address)
+    assert memory() is None

@@ -192,13 +192,13 @@ function blocks.handle(S)
    return h
 end
 
--- Gives a block away for good, to whoever keeps its handle.
+-- Gives a block away for good, to whoever keeps its handle or holds its slab.
 function blocks.give_away(S)
    local list, address = S.blocks, address_of(S.p)
    for number = 1, list.n do
       if list.holders[number] == S and list.addresses[number] == address then list.holders[number] = true end
    end
-   list.handles[address] = nil
+   if list.handles then list.handles[address] = nil end
 end
 
 -- Releases Python's handles for blocks that no storage uses.

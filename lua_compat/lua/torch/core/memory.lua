@@ -113,13 +113,18 @@ local function storage_handle(S)
    return h
 end
 
--- Requests memory for n elements that do not fit into a block. Returns S.blocks (nil: PyTorch's memory), a handle or
--- false, and the address. for_kernel: a kernel must be able to resize it, so it has to be PyTorch's.
-local function request(T, n, for_kernel)
-   if not (shared.pytorch or not T.here or for_kernel) then return piece, false, python.slab(n * T.size) end
+-- Each requests memory for n elements and returns S.blocks (nil: PyTorch's memory), a handle or false, and the address.
+local function request_piece(T, n) return piece, false, python.slab(n * T.size) end
+
+local function request_from_pytorch(T, n)
    local view, handle, address = python.new(T.code, n)
    note_dead(view)
    return nil, handle, address
+end
+
+local function request(T, n)
+   if shared.pytorch or not T.here then return request_from_pytorch(T, n) end
+   return request_piece(T, n)
 end
 
 -- The record of a new storage of n elements.
@@ -175,10 +180,10 @@ function memory.map_storage(T, filename, shared, n, removed)
    return push_storage(T, S), S
 end
 
--- Lets a storage without memory use the memory of another Lua state's storage.
+-- Lets a storage without memory use the memory of another Lua state's storage: PyTorch's, or (handle: false) a piece.
 function memory.adopt(S, handle, address, base, n)
    make_room(n * S.T.size)
-   S[0], S.base, S.n, S.capacity, S.blocks = handle, base, n, n, nil
+   S[0], S.base, S.n, S.capacity, S.blocks = handle, base, n, n, not handle and piece or nil
    S.fixed, S.shared = true, true
    S.p = cast(S.T.pointer, address) + base
    watch_storage(S)
@@ -223,18 +228,18 @@ local function forget(S)
 end
 
 -- Moves a storage out of its block or piece, so that it has room for n elements; the contents are kept. The new memory
--- is a larger block or, if n elements do not fit into one or for_python is given, memory that Python requests. (The old
+-- is a larger block or, if n elements do not fit into one or `its_request` is given, requested from Python. (The old
 -- block becomes free when the storage is dead.)
-local function leave_block(S, n, for_python)
+local function leave_block(S, n, its_request)
    local T, from, old, held = S.T, S.p, capacity_of(S), S.blocks == piece and S[0]
    local in_piece = S.blocks == piece
    local p, address
    local capacity = n
    S.capacity = old -- the list no longer says it
-   if few_bytes(T, n) and not for_python then
+   if few_bytes(T, n) and not its_request then
       p, capacity = blocks.give(S, n)
    else
-      S.blocks, S[0], address = request(T, n, for_python)
+      S.blocks, S[0], address = (its_request or request)(T, n)
       p = cast(T.pointer, address)
    end
    ffi.copy(p, from, old * T.size) -- views may reach beyond S.n
@@ -528,31 +533,66 @@ function memory.pointer(S, offset)
    return device_pointers.new(S.T, tonumber(cast('intptr_t', pointer)))
 end
 
--- Prepares a storage for use by other Lua states: its memory stays in place until the last of them drops it. Returns
--- its Python handle, the number of elements before its first, and its number of elements. A block, which would never be
--- reused, is left first, unless a script has a pointer into it.
-function memory.pin(S)
+-- Moves a storage that is to be shared out of its block, which would never be reused, unless a script has a pointer
+-- into it.
+local function leave_for_others(S, its_request)
    local top = root(S)
-   if in_block(top) and not top.pointed then leave_block(top, capacity_of(top), true) end
-   local pinned, h = S, storage_handle(S)
-   while pinned do
-      pinned.capacity = capacity_of(pinned)
-      if in_block(pinned) then
-         blocks.give_away(pinned)
-      elseif pinned.blocks then
-         python.release_slab(address_of(pinned.p)) -- the handle keeps it alive
-      end
-      pinned.fixed, pinned.shared, pinned.blocks = true, true, nil
-      watch_storage(pinned)
-      pinned = pinned.parent
+   if in_block(top) and not top.pointed then leave_block(top, capacity_of(top), its_request) end
+end
+
+-- Fixes a storage, and those that it views, to memory that stays in place. detach(S) decides who keeps it.
+local function fix(S, detach)
+   while S do
+      S.capacity = capacity_of(S)
+      detach(S)
+      S.fixed, S.shared = true, true
+      watch_storage(S)
+      S = S.parent
    end
+end
+
+-- The handle keeps the memory alive.
+local function leave_to_handle(S)
+   if in_block(S) then
+      blocks.give_away(S)
+   elseif S.blocks then
+      python.release_slab(address_of(S.p))
+   end
+   S.blocks = nil
+end
+
+-- Prepares a storage for use by others: its memory stays in place until the last of them drops it. Returns its Python
+-- handle, the number of elements before its first, and its number of elements.
+function memory.pin(S)
+   leave_for_others(S, request_from_pytorch)
+   local h = storage_handle(S)
+   fix(S, leave_to_handle)
    return h, S.base or 0, S.n
 end
 
--- The Python handle of a tensor that a kernel may resize; its memory must be PyTorch's.
+local function make_piece(S)
+   if not in_block(S) then return end
+   python.hold_slab(address_of(S.p))
+   blocks.give_away(S)
+   S.blocks = piece
+end
+
+-- Lends a storage's memory to another Lua state. Returns the number by which Python knows it, the number of elements
+-- before its first, and its number of elements.
+function memory.lend(S)
+   if not root(S).blocks then
+      local h, base, n = memory.pin(S)
+      return python.lend(h), base, n
+   end
+   leave_for_others(S, request_piece)
+   fix(S, make_piece)
+   return python.lend_slab(address_of(S.p)), 0, S.n
+end
+
+-- The Python handle of a tensor that a kernel may resize; its memory must be PyTorch's, unless it is shared.
 function memory.resizable_handle(r)
    local S = r.S and root(r.S)
-   if S and S.blocks then leave_block(S, capacity_of(S), true) end
+   if S and S.blocks and not S.shared then leave_block(S, capacity_of(S), request_from_pytorch) end
    return handle(r)
 end
 
