@@ -8,11 +8,11 @@ soumith/convnet-benchmarks' ``imagenet_winners`` and ``layerwise_benchmarks``. A
 import itertools
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from convnet_benchmarks.legacy.numbers import NUMBER, read_numbers
+from convnet_benchmarks.legacy.numbers import NUMBER, milliseconds, read_numbers
 from convnet_benchmarks.legacy.setup import Setup, of_options
 
 Kind = Literal["benchmark", "criterion"]
@@ -24,13 +24,18 @@ _EMPHASIS = r"[*_`]{0,3}"
 # As people paste logs: lists, quotations, headings, tables, code.
 _MARKDOWN = rf"\s*(?:(?:[*+\-•>|$]|#+|\d+[.)])\s+)*{_EMPHASIS}"
 _LEGACY_LINE = re.compile(
-    rf"{_MARKDOWN}((?:free )?:[A-Za-z -]+(?:\(\))?:){_EMPHASIS}[\s|]+{_EMPHASIS}({NUMBER})"
+    rf"{_MARKDOWN}((?:free )?:[A-Za-z -]+(?:\(\))?:){_EMPHASIS}[\s|]+{_EMPHASIS}({NUMBER})(.*)"
 )
 _SECONDS_LINE = re.compile(rf"{_MARKDOWN}(t1|feed moyen|dry_run) ({NUMBER}) seconds")
-_SOUMITH_LINE = re.compile(rf"(\S+)\s+(:[A-Za-z]+(?:\(\))?:)\s+({NUMBER})")
+_SOUMITH_LINE = re.compile(rf"(\S+)\s+(:[A-Za-z]+(?:\(\))?:)\s+({NUMBER})(.*)")
 _SOUMITH_NET = re.compile(r"ModelType: (.+?)\s+Kernels: (\S+)\s+Input shape: (\d+x\S+)")
 _SOUMITH_LAYER = re.compile(r"CONFIG: (.+)")
-_COMMAND = re.compile(rf"{_MARKDOWN}[#$\s]*(?:th|python3?) (\S+\.(?:lua|py)\b[^`|]*?)[*_\s]*(?:[`|].*)?$")
+# After a shell's prompt or none, variables and programs such as time.
+_SHELL = r"(?:[^`|]{0,60}[$#%]\s+)?[$#\s]*(?:(?:time|nice|nohup|[A-Z_]+=\S*)\s+)*"
+_PROGRAM = (
+    r"(?:\S*/)?(?:th|luajit|qlua|python[\d.]*)\s+(?=\S+\.(?:lua|py)\b)|(?=benchmark(?:_criterion)?\.py\b)"
+)
+_COMMAND = re.compile(rf"{_MARKDOWN}{_SHELL}(?:{_PROGRAM})(\S+[^`|>&;]*?)[*_\s]*(?:\d?[`|>&;].*)?$")
 _DEVICE = re.compile(r"Running on device: (.+)")
 _OPTION_ECHO = re.compile(r"(opt\.)?([A-Za-z_0-9]+)\t(\S+)")
 _MODEL_START = re.compile(r"[A-Za-z_]\w*\.[A-Za-z]\w* \{")
@@ -116,6 +121,8 @@ def parse_log(text: str) -> tuple[LoggedRun, ...]:
     lines = list(_whole_models(text.splitlines()))
     numbers: dict[str, float] = {}
     runs = _parsed(lines, lambda number: numbers.setdefault(number, 0.0))
+    if runs and text[-1] not in "\r\n" and _is_cut_short(lines[-1], numbers):
+        return parse_log("\n".join(lines[:-1]) + "\n")
     if not runs:
         raise ValueError("no line of a convnet benchmark in it (such as ':updateOutput():' and a number)")
     read = dict(zip(numbers, read_numbers(list(numbers)), strict=True))  # all of them tell the decimal mark
@@ -128,6 +135,13 @@ def _parsed(lines: list[str], number: Callable[[str], float]) -> tuple[LoggedRun
         parser.read(line)
     parser.finish_run()
     return tuple(parser.runs)
+
+
+def _is_cut_short(line: str, numbers: Iterable[str]) -> bool:
+    """Returns whether a last line without its end stops within a number: the only whole one of several."""
+    *others, last = numbers
+    whole = not set(".,") & set(last)
+    return whole and line.endswith(last) and bool(others) and all(set(".,") & set(one) for one in others)
 
 
 def _whole_models(lines: list[str]) -> Iterator[str]:
@@ -216,11 +230,11 @@ class _Parser:
             self.finish_run()
             self._layer = match[1]
         elif match := _LEGACY_LINE.match(line):
-            self._add(match[1], self._number(match[2]), PER_SAMPLE)
+            self._add(match[1], self._number(match[2]) * milliseconds(match[3]), PER_SAMPLE)
         elif match := _SECONDS_LINE.match(line):
             self._add(match[1], self._number(match[2]) * 1000, PER_BATCH)
-        elif match := _SOUMITH_LINE.match(line):
-            self._add_soumith(match[1], match[2], self._number(match[3]))
+        elif (match := _SOUMITH_LINE.match(line)) and not (self._command or self._model):
+            self._add_soumith(match[1], match[2], self._number(match[3]) * milliseconds(match[4]))
         elif match := _OPTION_ECHO.fullmatch(line):
             self._options.setdefault(match[2], match[3])
 
@@ -247,7 +261,9 @@ def _command_options(command: str) -> dict[str, str]:
     options = {}
     for word, following in itertools.pairwise(words):
         if word.startswith("-"):
-            options[word.lstrip("-")] = "true" if following.startswith("-") else following
+            name, given, value = word.lstrip("-").partition("=")
+            value = value if given else "true" if following.startswith("-") else following
+            options[name] = value.strip("\"'")
     return options
 
 

@@ -4,12 +4,38 @@ import re
 from collections.abc import Sequence
 
 # Also what is no number but looks like one, so that none is cut off at a sign that is not understood.
-NUMBER = r"[-+]?(?:\d[\d.,'_\u00a0\u202f]*\d|\d\.?|[.,]\d+)(?:[eE][-+]?\d+)?"
+_GROUPED = r"\d{1,3}(?: \d{3})+(?!\d)(?:[.,]\d*)?"  # by spaces
+_MARKED = r"\d[\d.,'\u2019_\u00a0\u2009\u202f\ufffd]*\d"
+NUMBER = rf"[-+]?(?:{_GROUPED}|{_MARKED}|\d\.?|[.,]\d+)(?:[eE][-+]?\d+)?"
+_MILLISECONDS = {
+    **dict.fromkeys(("", "ms", "msec", "milliseconds"), 1.0),
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1e3),
+    **dict.fromkeys(("us", "\u00b5s", "\u03bcs", "microseconds"), 1e-3),
+}
+# What follows a number: a space or not, a word, and the rest of it.
+_AFTER = re.compile(r"[*_`]*(\s*)[*_`(\[]*([^\W\d_]*)(\S*)")
+_RATE = re.compile(r"%|/(?:s|sec|seconds?|im(?:age|g)s?|samples?|frames?|batch|it|iter|iterations?)\b")
+_OTHER_UNITS = re.compile(r"(?i)m|mins?|minutes?|h|hours?|fps|im(?:age|g)s?|samples?|[kmgt]i?b|[kmgt]?flops?")
 _WHOLE = r"\d+|[1-9]\d{0,2}(?:%s\d{3})+"
 _POINT, _COMMA = (
     re.compile(rf"[-+]?(?:(?:{_WHOLE % group})?{mark}\d+|(?:{_WHOLE % group}){mark}?)(?:[eE][-+]?\d+)?")
     for mark, group in ((r"\.", ","), (",", r"\."))
 )
+
+
+def milliseconds(after: str) -> float:
+    """Returns how many milliseconds one is, of a number that is followed by ``after``: in most logs 1.
+
+    Raises ValueError for a unit that is none of time, or is not known.
+    """
+    match = _AFTER.match(after)
+    assert match is not None
+    space, unit, rest = match.groups()
+    known = _MILLISECONDS.get(unit.lower())
+    wrong = _RATE.match(rest) or _OTHER_UNITS.fullmatch(unit) or (known is None and not space)
+    if wrong:
+        raise ValueError(f"'{unit}{rest}' after a number; accepted: ms, s, us, or nothing for milliseconds")
+    return 1.0 if known is None else known  # a word may be about something else
 
 
 def read_numbers(texts: Sequence[str]) -> list[float]:

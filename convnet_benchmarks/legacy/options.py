@@ -16,7 +16,14 @@ from argparse_dataclass import ArgumentParser
 from convnet_benchmarks.errors import UserError, unknown
 from convnet_benchmarks.nets.net import InputSize
 from convnet_benchmarks.options.parser import OneLineParser, ShowVersion
-from convnet_benchmarks.options.types import input_size, natural, positive, seconds, seed, thread_count
+from convnet_benchmarks.options.types import (
+    input_size,
+    natural,
+    positive,
+    seconds_or_none,
+    seed,
+    thread_count,
+)
 from convnet_benchmarks.workload.backends import GPU_BACKENDS, LEGACY_BACKENDS
 from convnet_benchmarks.workload.devices import DTYPES
 
@@ -143,8 +150,8 @@ class LegacyOptions:
     tuning_seconds: float | None = _option(
         "tuning-seconds",
         None,
-        seconds,
-        "how long it may time kernels; the rest goes by similar layers or a rule [quick, on a CPU: 0]",
+        seconds_or_none,
+        "how long it may time kernels, 0: none; the rest goes by similar layers or a rule [by --tuning]",
         legacy=False,
         metavar="SECONDS",
     )

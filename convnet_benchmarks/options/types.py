@@ -74,21 +74,27 @@ def memory_size(text: str) -> int:
 
 def seconds(text: str) -> float:
     """Returns an option's number of seconds above 0."""
-    return _above_zero(text, "seconds")
+    return _number(text, "seconds")
+
+
+def seconds_or_none(text: str) -> float:
+    """Returns an option's number of seconds from 0 up."""
+    return _number(text, "seconds", zero=True)
 
 
 def milliseconds(text: str) -> float:
     """Returns an option's number of milliseconds above 0."""
-    return _above_zero(text, "milliseconds")
+    return _number(text, "milliseconds")
 
 
-def _above_zero(text: str, unit: str) -> float:
+def _number(text: str, unit: str, zero: bool = False) -> float:
     try:
         value = float(text)
     except ValueError:
-        value = 0.0
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"'{text}' is not a number of {unit} above 0")
+        value = -1.0
+    if not 0 <= value < float("inf") or (value == 0 and not zero):
+        accepted = "from 0 up" if zero else "above 0"
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of {unit} {accepted}")
     return value
 
 

@@ -10,6 +10,8 @@ from typing import Any
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.legacy.logs import LoggedRun
 from convnet_benchmarks.legacy.setup import Setup, of_result
+from convnet_benchmarks.nets.net import size_text
+from convnet_benchmarks.nets.registry import NETS
 from convnet_benchmarks.output import SCHEMA
 from convnet_benchmarks.points.fields import FieldError, Fields, is_finite, is_whole, shown
 from convnet_benchmarks.points.file import is_point_file, latest_lines
@@ -23,6 +25,7 @@ from convnet_benchmarks.results.measurement import (
     THROUGHPUT,
     TIME,
     Measurement,
+    net_key,
 )
 from convnet_benchmarks.results.ran import Ran, commit_of, ran_of
 from convnet_benchmarks.results.runs import load_runs
@@ -33,7 +36,7 @@ _NEVER_NEGATIVE = (TIME, THROUGHPUT, MEMORY)
 _PHASES = {":Forward:": "forward", ":Backward:": "backward", ":TOTAL:": "forward+backward"}
 _CRITERION_TOTAL = "net and criterion"
 
-_INPUT_SHAPE = re.compile(r" \d+(x\d+)+$")
+_INPUT_SHAPE = re.compile(r" \d+x(\d+(?:x\d+)+)$")
 # What soumith/convnet-benchmarks calls nets that have another name here.
 _NETS_OF_LOGS = {"AlexNet": "alexnet_owt", "VGG Model-A": "vgg_a"}
 
@@ -174,9 +177,14 @@ def about(run: LoggedRun) -> Measurement:
 
 
 def net_of_log(title: str) -> str:
-    """Returns 'alexnet_owt' for 'AlexNet 128x3x224x224'."""
-    net = _INPUT_SHAPE.sub("", title)
-    return _NETS_OF_LOGS.get(net, net)
+    """Returns 'alexnet_owt' for 'AlexNet 128x3x224x224', and 'alexnet_owt 3x112x112' for a size that is not
+    the net's own: that is other work.
+    """
+    size = _INPUT_SHAPE.search(title)
+    name = title[: size.start()] if size else title
+    name = _NETS_OF_LOGS.get(name, name)
+    own = [size_text(net.input_size) for net in NETS.values() if net_key(net.name) == net_key(name)]
+    return name if size is None or size[1] in own else f"{name} {size[1]}"
 
 
 def _of_run(document: Mapping[str, Any], ran: Ran | None) -> list[Measurement]:

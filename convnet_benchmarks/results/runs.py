@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.legacy.log_text import log_text
 from convnet_benchmarks.legacy.logs import PER_SAMPLE, LoggedRun, parse_log, parse_model
 from convnet_benchmarks.legacy.setup import of_result
 from convnet_benchmarks.output import SCHEMA
@@ -26,13 +27,13 @@ def is_run_json(path: str) -> bool:
 def load_runs(path: str) -> tuple[LoggedRun, ...]:
     """Returns the runs of a log or a JSON result. Raises UserError if the file is neither."""
     try:
-        text = Path(path).read_text(encoding="utf-8", errors="replace")
+        data = Path(path).read_bytes()
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}") from None
     if Path(path).suffix.lower() == ".json":
-        return (_run_of_json(path, text),)
+        return (_run_of_json(path, data.decode("utf-8", errors="replace")),)
     try:
-        return parse_log(text)
+        return parse_log(log_text(data))
     except ValueError as error:
         raise UserError(f"{path}: {error}") from None
 

@@ -48,6 +48,17 @@ def test_every_run_of_a_readme_knows_its_options() -> None:
     ]
 
 
+@pytest.mark.parametrize("name", ["compare", "crosscheck"])
+def test_another_size_of_the_input_is_other_work(name: str, tmp_path: Path) -> None:
+    log = (DATA / "soumith_imagenet_excerpt.log").read_text()
+    paths = [tmp_path / "a.log", tmp_path / "b.log"]
+    for path, size in zip(paths, ("3x224x224", "3x112x112"), strict=True):
+        path.write_text(log.replace("3x224x224", size))
+    done = command(name, *map(str, paths))
+    assert done.returncode == 2 and done.stdout == ""
+    assert "3x112x112" in done.stderr
+
+
 def test_crosscheck_pairs_a_readme_by_options_and_judges(tmp_path: Path) -> None:
     done = command("crosscheck", str(README), new_run(tmp_path / "new.json"))
     assert done.stderr == "" and done.returncode == 0

@@ -1,10 +1,12 @@
 """Logs of the original scripts, and published ones, as values."""
 
+import gzip
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from convnet_benchmarks.legacy.log_text import log_text
 from convnet_benchmarks.legacy.logs import PER_BATCH, PER_SAMPLE, parse_log, parse_model
 from tests.helpers.places import DATA, GOLDEN
 
@@ -244,3 +246,76 @@ def test_a_true_of_python_is_true_in_a_log(true: str) -> None:
 def test_an_option_whose_value_is_not_understood_leaves_the_setup_open() -> None:
     (run,) = parse_log("$ th benchmark.lua -cuda perhaps\n:TOTAL:\t3\n")
     assert run.setup is None and run.batch_size is None
+
+
+CPU_LOG = (LOGS / "benchmark_cpu_4d_b4.log").read_text()
+
+
+def coloured(text: str) -> str:
+    return "\x1b]0;me@box\x07" + "".join(f"\x1b[1;32m{line}\x1b[0m\x1b[K\r\n" for line in text.splitlines())
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        CPU_LOG.encode("utf-16"),
+        CPU_LOG.encode("utf-8-sig"),
+        ("Rechner: Büro\n" + CPU_LOG).encode("latin-1"),
+        CPU_LOG.replace("\n", "\r").encode(),
+        gzip.compress(CPU_LOG.encode()),
+        coloured(CPU_LOG).encode(),
+        ("me@box:~/bench$ time " + CPU_LOG.removeprefix("$ ")).encode(),
+        CPU_LOG.replace("-batch_size 4", "--batch_size='4' > log 2>&1").encode(),
+    ],
+    ids=["UTF-16", "mark of UTF-8", "Latin-1", "old Mac", "gzip", "colours", "prompt", "redirected"],
+)
+def test_a_log_is_read_whatever_it_went_through(data: bytes) -> None:
+    """The command, too: without it the batch size is not known, and unlike runs are not told apart."""
+    (read,), (plain,) = parse_log(log_text(data)), parse_log(CPU_LOG)
+    assert (read.times, read.model, read.batch_size) == (plain.times, plain.model, 4)
+    assert read.setup == plain.setup
+
+
+def test_a_damaged_archive_is_refused() -> None:
+    with pytest.raises(ValueError, match="damaged gzip file"):
+        log_text(gzip.compress(CPU_LOG.encode())[:200])
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [("0.25 s", 250), ("0.25s", 250), ("250ms", 250), ("250 µs", 0.25), ("**250**", 250),
+     ("250 (on a K20)", 250), ("250 ± 3", 250), ("250 cudnn/R3", 250)],
+)  # fmt: skip
+def test_a_number_may_have_a_unit_of_time(written: str, read: float) -> None:
+    (run,) = parse_log(f":TOTAL:\t{written}\n")
+    assert run.times == {":TOTAL:": pytest.approx(read)}
+
+
+@pytest.mark.parametrize(
+    "written", ["250 images/s", "250 ms/image", "250 fps", "2 min", "2m30", "50 %", "50%", "250x"]
+)
+def test_another_unit_is_refused(written: str) -> None:
+    with pytest.raises(ValueError, match="accepted: ms, s, us"):
+        parse_log(f":TOTAL:\t{written}\n")
+
+
+@pytest.mark.parametrize("written", ["1 234.5", "12 345 678,9", "1\u2019234.5", "1\ufffd234.5"])
+def test_a_number_in_groups_is_not_cut_off(written: str) -> None:
+    with pytest.raises(ValueError, match="is not a number"):
+        parse_log(f":TOTAL:\t{written}\n")
+
+
+@pytest.mark.parametrize("end", [1, 2, 3])
+def test_a_last_number_that_is_cut_short_is_missing(end: int) -> None:
+    whole, _, number = CPU_LOG.rstrip().rpartition("\t")
+    (run,) = parse_log(f"{whole}\t{number[:end]}")
+    assert ":TOTAL:" not in run.times and ":Backward:" in run.times
+    (whole_run,) = parse_log(f"{whole}\t{number[:end]}\n")
+    assert whole_run.times[":TOTAL:"] == float(number[:end])
+
+
+def test_a_prefix_of_each_line_makes_no_log_of_soumiths() -> None:
+    """Those count milliseconds of a batch, these of a sample."""
+    command, *lines = CPU_LOG.splitlines()
+    with pytest.raises(ValueError, match="no line of a convnet benchmark"):
+        parse_log("\n".join([command, *(f"[node1] {line}" for line in lines)]))
