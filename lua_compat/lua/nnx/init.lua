@@ -17,5 +17,6 @@ require 'nnx.pyramids'
 require 'nnx.recursion'
 require 'nnx.forest'
 require 'nnx.datasets'
+require 'nnx.segmentations'
 
 return nnx

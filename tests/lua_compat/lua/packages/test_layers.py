@@ -128,6 +128,71 @@ def test_data_sets_of_nnx(tmp_path: Path) -> None:
     )
 
 
+def test_segmented_images_of_nnx(tmp_path: Path) -> None:
+    """Two images of 5x4 pixels; the right half is of class 2. Tags are a pixel's x, y, image, segment."""
+    run_lua(
+        tmp_path,
+        """
+        require 'nnx'
+        require 'image'
+        local matio = require 'matio'
+        function print() end
+        function xlua.progress() end
+        local mask, segments = torch.zeros(1, 5, 4), torch.zeros(5, 4, 2)
+        mask:narrow(3, 3, 2):fill(1)
+        segments:select(3, 2):narrow(1, 1, 3):fill(1)
+        for _, kind in ipairs{ 'Images', 'Masks', 'Segments' } do
+           paths.mkdir(paths.concat(arg[1], kind))
+           paths.mkdir(paths.concat(arg[1], kind, 'a'))
+        end
+        for _, name in ipairs{ '1.png', 'a/2.png' } do
+           image.save(arg[1] .. '/Images/' .. name, torch.range(1, 20):view(1, 5, 4) / 255)
+           image.save(arg[1] .. '/Masks/' .. name, mask)
+           matio.save(arg[1] .. '/Segments/' .. name .. '.mat', { top_masks = segments })
+        end
+        local function options(more)
+           local made = { path = arg[1], nbClasses = 2, classNames = { 'a', 'b' }, patchSize = 2,
+              nbPatchPerSample = 3, samplingMode = 'equal' }
+           for key, value in pairs(more) do made[key] = value end
+           return made
+        end
+        local function check(set, class, first, wanted)
+           local tag, got = set.tags[class], {}
+           for i = 1, tag.size do got[i] = tag.data[i] end
+           got = table.concat(got, ',')
+           assert(tag.size == wanted and got:sub(1, #first) == first, tag.size .. ': ' .. got)
+        end
+
+        local set = nn.DataSetLabelMe(options{ cacheFile = 'kept' })
+        assert(set:size() == 6 and set.maxX == 4 and set.maxY == 5)
+        check(set, 1, '1,1,1,1,2,1,1,3,1,1,4,1,2,1,1,', 48)
+        check(set, 2, '3,1,1,3,2,1,3,3,1,3,4,1,3,1,2,', 24)
+        local sample = set[4]
+        assert((sample[1] * 255):equal(torch.Tensor{ { { 7, 8 }, { 11, 12 } } }))
+        assert(sample[2]:equal(torch.Tensor{ -1, 1 }))
+        assert(tostring(set):match('[^%c]*$') == '  + 2 categories : a | b')
+        mask:fill(1)
+        image.save(arg[1] .. '/Masks/1.png', mask)
+        check(nn.DataSetLabelMe(options{ cacheFile = 'kept' }), 1, '1,1,1,1,2,1,', 48)
+        check(nn.DataSetLabelMe(options{ samplingFilter = { ratio = 0.8, size = 2, step = 1 } }), 1,
+           '1,1,2,1,2,2,1,3,2,1,4,2', 12)
+        local random = nn.DataSetLabelMe(options{ samplingMode = 'random', labelType = 'pixelwise',
+           classToSkip = 2 })
+        assert(random.nbRandomPatches == 24 and random[1][2][1][1] == 1 and random.currentIndex == 2)
+        set = nn.DataSetLabelMe(options{ rawSampleSize = { w = 8, h = 10 }, preloadSamples = true })
+        assert(set.preloaded.samples[2]:size(2) == 10 and set.preloaded.masks[1]:eq(2):all())
+        local ok, problem = pcall(nn.DataSetLabelMe, options{ rawMaskRescale = false })
+        assert(not ok and problem:find('class 256 in .*1.png; nbClasses is 2'))
+
+        set = nn.DataSetSamplingPascal(options{ nbSegmentsToExtract = 2, labelType = 'pixelwise' })
+        check(set, 1, '1,1,1,1,1,3,1,1,3,1,1,1,3,3,1,1,1,1,2,', 40)
+        check(set, 2, '1,1,1,2,1,3,1,2,3,1,1,2,3,3,1,2,3,1,2,2,3,3,2,2', 24)
+        assert(set[2][2]:eq(2):all() and set.currentSegment == 2)
+        """,
+        str(tmp_path),
+    )
+
+
 def test_nnx_of_functions_and_what_passes(tmp_path: Path) -> None:
     run_lua(
         tmp_path,
