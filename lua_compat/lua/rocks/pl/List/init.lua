@@ -147,7 +147,7 @@ function List.default_map_with(methods)
 end
 List.default_map = List.default_map_with
 
-function List:reduce(f, start) return tablex.reduce(f, self, start) end
+function List:reduce(f) return tablex.reduce(f, self) end
 
 -- Groups the elements into lists by the result of f; nil is '<nil>'.
 function List:partition(f, ...)
@@ -168,7 +168,8 @@ local function over_list(list)
    local i, n = 0, #list
    return function()
       i = i + 1
-      if i <= n then return list[i] end
+      if i > n then return nil end
+      return list[i]
    end
 end
 

@@ -72,7 +72,8 @@ function OrderedMap:iter()
    return function()
       i = i + 1
       local key = keys[i]
-      if key ~= nil then return key, self[key] end
+      if key == nil then return nil end
+      return key, self[key]
    end
 end
 OrderedMap.__pairs = OrderedMap.iter

@@ -15,12 +15,12 @@ local function access(rows, field)
    return column and 'v[' .. column .. ']'
 end
 
--- Replaces the fields in an expression; also returns the first name that is not a field.
+-- Replaces the fields in an expression; also returns the last name that is not a field.
 local function with_fields(rows, expression, pattern)
    local unknown
    local replaced = expression:gsub(pattern, function(field)
       local found = access(rows, field)
-      if not found then unknown = unknown or field end
+      if not found then unknown = field end
       return found or field
    end)
    return replaced, unknown

@@ -5,8 +5,10 @@ local NAMES = { quot = '"', apos = "'", lt = '<', gt = '>', amp = '&' }
 local CHARACTERS = {}
 for name, character in pairs(NAMES) do CHARACTERS[character] = '&' .. name .. ';' end
 
+-- text: a string or a number.
 function escapes.escape(text)
-   text = text:gsub('[%z\1-\8\11\12\14-\31\127]', function(character) return ('\\x%02X'):format(character:byte()) end)
+   text = string.gsub(text, '[%z\1-\8\11\12\14-\31\127]',
+      function(character) return ('\\x%02X'):format(character:byte()) end)
    return (text:gsub('[\'&<>"]', CHARACTERS))
 end
 
