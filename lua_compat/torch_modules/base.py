@@ -15,7 +15,7 @@ Size = tuple[int, ...]  # a torch.LongStorage of sizes
 class Torch7Module(nn.Module):
     """A layer whose Torch7 fields are annotations; the defaults of Torch7's class are its declaration's.
 
-    Fields annotated ``nn.Parameter`` or ``nn.Parameter | None`` are registered as parameters, ``Tensor`` as
+    Fields annotated ``nn.Parameter`` or ``nn.Parameter | None`` are registered as parameters, tensors as
     buffers, ``nn.Module`` as children. Raises TypeError for an unknown field, or a missing one without a
     default.
     """
@@ -46,7 +46,7 @@ class Torch7Module(nn.Module):
     def _set_field(self, name: str, kind: Any, value: Any) -> None:
         if is_parameter(kind):
             self.register_parameter(name, value)
-        elif kind is Tensor:
+        elif kind is Tensor or isinstance(value, Tensor):
             self.register_buffer(name, value)
         else:
             setattr(self, name, value)

@@ -75,7 +75,7 @@ class Builder:
             value = _value(node.module, name)
             default = literal(getattr(kind, name, None)).text if has_default(kind, name, what) else None
             if is_parameter(what) or (isinstance(value, Tensor) and what is Tensor):
-                given: Any = literal(None) if value is None else _empty(value)
+                given: Any = literal(None) if value is None else _empty(node.module, name, path)
                 default = None if what is nn.Parameter or what is Tensor else "None"
                 node.arguments.append(Argument(name, given, default=default))
             else:
@@ -87,7 +87,8 @@ class Builder:
         if isinstance(value, nn.Module):
             given = node.children[name] = self.node(value, f"{path}.{name}")
         else:
-            given = _empty(value) if isinstance(value, Tensor) else _literal(value, name, path)
+            tensor = isinstance(value, Tensor)
+            given = _empty(node.module, name, path) if tensor else _literal(value, name, path)
         node.arguments.append(Argument(name, given, default=default))
 
     def _parts(self, node: Node, kind: type[nn.Module], path: str) -> None:
@@ -179,8 +180,11 @@ def _literal(value: Any, name: str, path: str) -> Literal:
         raise ConversionError(f"{name} is {error}, which has no text", path) from None
 
 
-def _empty(tensor: Tensor) -> Node:
-    """Returns zeros in the tensor's shape: the values are in the weights' file."""
+def _empty(module: nn.Module, name: str, path: str) -> Node:
+    """Returns zeros in the shape of a module's tensor: the values are in the weights' file."""
+    tensor = getattr(module, name)
+    if name not in module.state_dict():
+        raise ConversionError(f"the state_dict of {type(module).__name__} lacks the tensor {name}", path)
     sizes = [
         Argument(f"size{place or ''}", literal(size), keyword=False)
         for place, size in enumerate(tensor.shape)

@@ -209,11 +209,24 @@ def _constructor(node: ast.ClassDef, kind: Any) -> list[str]:
             lines.append(f"        self.{name} = nn.Parameter({name})")
         elif is_parameter(kind_of_field):
             lines.append(f"        self.{name} = None if {name} is None else nn.Parameter({name})")
-        elif _annotation(kind, name) == "Tensor":
-            lines.append(f'        self.register_buffer("{name}", {name})')
         else:
-            lines.append(f"        self.{name} = {name}")
+            lines += _set(name, _annotation(kind, name))
     return lines
+
+
+def _set(name: str, annotation: str) -> list[str]:
+    """Returns the lines that set a field which is no parameter; a tensor is a buffer."""
+    assign, register = f"self.{name} = {name}", f'self.register_buffer("{name}", {name})'
+    if annotation == "Tensor":
+        return [f"        {register}"]
+    if "Tensor" in annotation:
+        return [
+            f"        if isinstance({name}, Tensor):",
+            f"            {register}",
+            "        else:",
+            f"            {assign}",
+        ]
+    return [f"        {assign}"]
 
 
 def _signature(arguments: list[str]) -> list[str]:
