@@ -1,4 +1,4 @@
-"""Geometry of images as in Torch7's package image: scaling, translating, rotating, warping.
+"""Geometry of images as in Torch7's package image: rotating, warping, polar coordinates.
 
 An image is height x width or channels x height x width. Positions are computed in float32 and pixels in
 the element type, or in float32 for whole numbers, as Torch7's C code does it; only where that code sends
@@ -14,8 +14,7 @@ from torch import Tensor
 from lua_compat.kernels.arrays import array_of
 
 __all__ = [
-    "image_flip", "image_polar", "image_rotate", "image_rotate_bilinear", "image_scale_bicubic",
-    "image_scale_bilinear", "image_scale_simple", "image_translate", "image_warp",
+    "image_polar", "image_rotate", "image_rotate_bilinear", "image_warp",
 ]  # fmt: skip
 SANDBOXED = __all__
 
@@ -24,13 +23,8 @@ _f32 = np.float32
 
 def pixels_of(t: Tensor) -> np.ndarray:
     """Returns a copy of a tensor, channels first, in the type in which pixels are computed."""
-    return np.array(_channels_first(t), order="C")
-
-
-def _channels_first(t: Tensor) -> np.ndarray:
-    """Returns ``pixels_of``, without copying where the tensor already has that type."""
     working = torch.float64 if t.dtype == torch.float64 else torch.float32
-    array = array_of(t.detach().to(working))
+    array = np.array(array_of(t.detach().to(working)), order="C")
     return array if array.ndim == 3 else array[None]
 
 
@@ -40,15 +34,6 @@ def store_pixels(out: Tensor, pixels: np.ndarray) -> None:
         pixels = np.clip(pixels.astype(_f32) + _f32(0.5), 0, 255)
         pixels = pixels.astype(np.uint8)
     out.copy_(torch.from_numpy(np.ascontiguousarray(pixels)).reshape(out.shape))
-
-
-def _rounded_to(dtype: torch.dtype, pixels: np.ndarray) -> np.ndarray:
-    """Returns pixels rounded as if stored in a tensor of this type."""
-    if dtype.is_floating_point:
-        return pixels
-    between = torch.empty(pixels.shape, dtype=dtype)
-    store_pixels(between, pixels)
-    return between.numpy().astype(pixels.dtype)
 
 
 def _check_depth(out: Tensor, src: Tensor, what: str) -> None:
@@ -72,78 +57,7 @@ def _channels_of(out: Tensor) -> Tensor:
     return out if out.dim() == 3 else out[None]
 
 
-# Scaling, along the middle axis: whole rows are taken, by a function of a range of the result's rows
-
-_Rows = Callable[[slice], np.ndarray]
-
-
-def _rows(x: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """x[:, places]; PyTorch copies rows faster."""
-    return torch.from_numpy(x).index_select(1, torch.from_numpy(places)).numpy()
-
-
-def _unchanged(x: np.ndarray) -> _Rows:
-    return lambda where: x[:, where]
-
-
-def _repeated(x: np.ndarray) -> _Rows:
-    return lambda where: np.repeat(x, where.stop - where.start, axis=1)
-
-
-def _places_between(length: int, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Returns, for n results between ``length`` elements (with the first and last of both coinciding), the
-    elements before them and the distances from these, as fractions of the spacing.
-    """
-    position = np.arange(n, dtype=_f32) * (_f32(length - 1) / _f32(max(n - 1, 1)))
-    before = np.minimum(position.astype(np.int64), length - 2)
-    return before, (position - before.astype(_f32))[:, None]
-
-
-def _enlarge(x: np.ndarray, n: int) -> _Rows:
-    """Interpolates linearly; the first and last elements stay at the ends."""
-    length = x.shape[1]
-    if length == 1:
-        return _repeated(x)
-    all_before, all_weights = _places_between(length, n)
-
-    def rows(where: slice) -> np.ndarray:
-        before, weight = all_before[where], all_weights[where]
-        y: np.ndarray = _rows(x, before) * (1 - weight).astype(x.dtype)
-        y += _rows(x, before + 1) * weight.astype(x.dtype)
-        if where.stop == n:
-            y[:, -1] = x[:, -1]
-        return y
-
-    return rows
-
-
-def _reduce(x: np.ndarray, n: int) -> _Rows:
-    """Computes means over n equal intervals, whose end elements are weighted; summed in order, in float32."""
-    length = x.shape[1]
-    ends = np.arange(1, n + 1, dtype=_f32) * (_f32(length) / _f32(n))
-    lasts = ends.astype(np.int64)
-    end_weights = ends - lasts.astype(_f32)
-    firsts = np.concatenate([[0], lasts[:-1]])
-    first_weights = (1 - np.concatenate([np.zeros(1, _f32), end_weights[:-1]])).astype(_f32)
-
-    def rows(where: slice) -> np.ndarray:
-        first, last, end_weight = firsts[where], lasts[where], end_weights[where]
-        count = first_weights[where]
-        total = (_rows(x, first) * count[:, None].astype(x.dtype)).astype(_f32)
-        for step in range(1, int((last - first).max()) + 1):
-            place = first + step
-            at_end = (place == last) & (place < length)
-            weight = np.where(place < last, _f32(1), np.where(at_end, end_weight, _f32(0))).astype(_f32)
-            total += _rows(x, np.minimum(place, length - 1)) * weight[:, None].astype(x.dtype)
-            count = (count + weight).astype(_f32)
-        return (total / count[:, None]).astype(x.dtype, copy=False)
-
-    return rows
-
-
-def _linear(x: np.ndarray, n: int) -> _Rows:
-    length = x.shape[1]
-    return _enlarge(x, n) if n > length else _reduce(x, n) if n < length else _unchanged(x)
+# Pixels at computed positions
 
 
 def _cubic_between(
@@ -157,86 +71,6 @@ def _cubic_between(
     inner = (p2 - p0) + x * (a2 + x * a3)
     result: np.ndarray = p1 + 0.5 * x.astype(np.float64) * inner
     return result.astype(p1.dtype, copy=False)
-
-
-def _cubic(x: np.ndarray, n: int) -> _Rows:
-    """Interpolates by splines through the elements, extended linearly at the ends."""
-    length = x.shape[1]
-    if n == length:
-        return _unchanged(x)
-    if length == 1:
-        return _repeated(x)
-    all_before, all_weights = _places_between(length, n)
-    ahead, behind = 2 * x[:, :1] - x[:, 1:2], 2 * x[:, -1:] - x[:, -2:-1]
-
-    def rows(where: slice) -> np.ndarray:
-        at = all_before[where]
-        before, after = _rows(x, np.maximum(at - 1, 0)), _rows(x, np.minimum(at + 2, length - 1))
-        before[:, at == 0] = ahead
-        after[:, at == length - 2] = behind
-        y = _cubic_between(before, _rows(x, at), _rows(x, at + 1), after, all_weights[where].astype(x.dtype))
-        if where.stop == n:
-            y[:, -1] = x[:, -1]
-        return y
-
-    return rows
-
-
-def _scale(out: Tensor, src: Tensor, along_rows: Callable[[np.ndarray, int], _Rows]) -> None:
-    """Scales the width, then the height; the intermediate image has the tensor's type."""
-    _check_depth(out, src, "scale")
-    to, turned = _channels_of(out), np.ascontiguousarray(_channels_first(src).swapaxes(1, 2))
-    pictures, _, height = turned.shape
-    _, after, width = to.shape
-    widened = np.empty((pictures, height, width), turned.dtype)
-    columns = along_rows(turned, width)
-    for where in _pieces(width, pictures * height):
-        widened[:, :, where] = _rounded_to(src.dtype, columns(where)).swapaxes(1, 2)
-    rows = along_rows(widened, after)
-    for where in _pieces(after, pictures * width):
-        store_pixels(to[:, where], rows(where))
-
-
-def image_scale_bilinear(out: Tensor, src: Tensor) -> None:
-    """Interpolates linearly to enlarge, takes means of pixels to reduce."""
-    _scale(out, src, _linear)
-
-
-def image_scale_bicubic(out: Tensor, src: Tensor) -> None:
-    _scale(out, src, _cubic)
-
-
-def image_scale_simple(out: Tensor, src: Tensor) -> None:
-    """Takes the nearest pixel to the left and above."""
-    _check_depth(out, src, "scale")
-
-    def places(length: int, n: int) -> Tensor:
-        position = np.arange(n, dtype=_f32) * (_f32(length) / _f32(n))
-        return torch.from_numpy(np.minimum(position.astype(np.int64), length - 1))
-
-    rows, columns = places(src.shape[-2], out.shape[-2]), places(src.shape[-1], out.shape[-1])
-    out.copy_(src.index_select(-2, rows).index_select(-1, columns))
-
-
-def image_flip(out: Tensor, src: Tensor, dimension: int) -> None:
-    """Mirrors along a dimension; ``out`` may be src."""
-    out.copy_(src.flip(int(dimension) - 1))
-
-
-def image_translate(out: Tensor, src: Tensor, x: float, y: float) -> None:
-    """Moves the image by x, y. ``out`` has been filled with the color for uncovered pixels."""
-    _check_depth(out, src, "translate")
-    x, y = int(x), int(y)
-    height, width = src.shape[-2:]
-    rows = slice(max(0, -y), max(0, min(height, out.shape[-2] - y)))
-    columns = slice(max(0, -x), max(0, min(width, out.shape[-1] - x)))
-    part = src[..., rows, columns]
-    if part.numel():
-        to = out[..., rows.start + y : rows.start + y + part.shape[-2], :]
-        to[..., columns.start + x : columns.start + x + part.shape[-1]].copy_(part)
-
-
-# Pixels at computed positions
 
 
 def _inside(row: np.ndarray, column: np.ndarray, pixels: np.ndarray) -> np.ndarray:

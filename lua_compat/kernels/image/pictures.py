@@ -1,24 +1,30 @@
-"""Pictures from files, without PyTorch: PNG and JPEG with Pillow (the extra ``image``), PPM and PGM.
-
-Pixels have values from 0 to a maximum, 255 or 65535.
-"""
+"""Reads pictures, without PyTorch and NumPy: PNG and JPEG by Pillow (the extra ``image``), PPM and PGM."""
 
 import io
 import re
 import types
 import warnings
 import zlib
+from array import array
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import BinaryIO
-
-import numpy as np
+from typing import BinaryIO, NamedTuple
 
 from lua_compat.kernels.strings import from_lua
 
-__all__ = ["image_file_size", "image_pixels_of_file", "image_pixels_of_ppm"]  # all reach files
+__all__ = ["image_decompress", "image_file_size", "image_read_file", "image_read_ppm"]
+SANDBOXED = ["image_decompress"]  # the others reach files
 
-Picture = tuple[np.ndarray, int]  # height x width [x channels], largest value
+
+class Picture(NamedTuple):
+    """``pixels``: height x width x channels; one byte each if ``largest`` is 255, two if it is 65535."""
+
+    channels: int
+    height: int
+    width: int
+    pixels: bytes
+    largest: int
+
 
 _PNG = b"\x89PNG\r\n\x1a\n"
 _LONGEST_WORD = 10  # digits of a number in a PPM
@@ -59,18 +65,19 @@ def decoded(data: bytes) -> Picture:
     """Returns the picture in the bytes of a PNG or JPEG."""
     image = pillow()
     png = data.startswith(_PNG)
-    if png and (wide := png_16_bits(data)) is not None:
-        return wide, 65535
+    if png and (wide := png_16_bits(data)):
+        return wide
     what = "[read_png] Error during init_io" if png else "image: cannot be read as PNG or JPEG"
     with reading(what), image.open(io.BytesIO(data), formats=["PNG", "JPEG"]) as opened:
-        kept = {"P": "RGB", "PA": "RGB", "1": "L", "LA": "LA", "I": "I", "I;16": "I;16"}
-        mode = kept.get(opened.mode, opened.mode)
-        largest = 65535 if mode.startswith("I") else 255
-        pixels = np.array(opened.convert(mode) if mode != opened.mode else opened)
-    return pixels.astype(np.uint16) if largest > 255 else pixels, largest
+        mode = {"P": "RGB", "PA": "RGB", "1": "L"}.get(opened.mode, opened.mode)
+        pixels = (opened.convert(mode) if mode != opened.mode else opened).tobytes()
+        channels, (width, height) = len(opened.getbands()) if mode == opened.mode else len(mode), opened.size
+    if mode == "I":  # 32 bits, of which a PNG uses the low ones
+        pixels = memoryview(pixels).cast("H")[::2].tobytes()
+    return Picture(channels, height, width, pixels, 65535 if mode.startswith("I") else 255)
 
 
-def png_16_bits(data: bytes) -> np.ndarray | None:
+def png_16_bits(data: bytes) -> Picture | None:
     """Returns a PNG of 16-bit colors, which Pillow would reduce to 8; None for any other file.
 
     The chunks and filters are those of the PNG specification (W3C), sections 5 and 9.
@@ -107,7 +114,14 @@ def png_16_bits(data: bytes) -> np.ndarray | None:
         start = y * (row_bytes + 1)
         above = _unfiltered(raw[start], bytearray(raw[start + 1 : start + 1 + row_bytes]), above, pixel)
         rows.append(above)
-    return np.frombuffer(b"".join(rows), ">u2").astype(np.uint16).reshape(height, width, channels)
+    return Picture(channels, height, width, _swapped(b"".join(rows)), 65535)
+
+
+def _swapped(pixels: bytes) -> bytes:
+    """Returns big-endian values of 16 bits as little-endian ones."""
+    values = array("H", pixels)
+    values.byteswap()
+    return values.tobytes()
 
 
 def _unfiltered(kind: int, line: bytearray, above: bytes, pixel: int) -> bytes:
@@ -131,36 +145,24 @@ def _unfiltered(kind: int, line: bytearray, above: bytes, pixel: int) -> bytes:
     return bytes(line)
 
 
-def planes_of(picture: Picture, as_bytes: bool) -> np.ndarray:
-    """Returns channels x height x width: bytes (the high ones of 16 bits) if ``as_bytes``, else int32."""
-    pixels, largest = picture
-    if pixels.ndim == 2:
-        pixels = pixels[:, :, None]
-    if largest > 255:
-        pixels = (pixels >> 8).astype(np.uint8) if as_bytes else pixels.astype(np.int32)
-    return np.ascontiguousarray(pixels.transpose(2, 0, 1))
+def _for_lua(picture: Picture) -> tuple[int, int, int, str, int]:
+    return *picture[:3], picture.pixels.decode("latin-1"), picture.largest
 
 
-def _for_lua(picture: Picture, as_bytes: bool) -> tuple[int, int, int, int, bytes]:
-    planes = planes_of(picture, as_bytes)
-    channels, height, width = planes.shape
-    return picture[1], channels, height, width, planes.tobytes()
+def image_read_file(path: str) -> tuple[int, int, int, str, int]:
+    """Returns the fields of the ``Picture`` in a PNG or JPEG."""
+    with open(from_lua(path), "rb") as file:
+        return _for_lua(decoded(file.read()))
 
 
-def read_file(path: str) -> Picture:
-    """Reads a PNG or JPEG."""
-    with open(path, "rb") as file:
-        return decoded(file.read())
+def image_decompress(data: str) -> tuple[int, int, int, str, int]:
+    """Works like ``image_read_file``, from the bytes of a file."""
+    return _for_lua(decoded(data.encode("latin-1")))
 
 
-def image_pixels_of_file(path: str, as_bytes: bool) -> tuple[int, int, int, int, bytes]:
-    """Returns the largest value, channels, height, width and the elements of ``planes_of``."""
-    return _for_lua(read_file(from_lua(path)), as_bytes)
-
-
-def image_pixels_of_ppm(path: str, as_bytes: bool) -> tuple[int, int, int, int, bytes]:
-    """Works like ``image_pixels_of_file``, for a PPM or PGM."""
-    return _for_lua(read_ppm(from_lua(path)), as_bytes)
+def image_read_ppm(path: str) -> tuple[int, int, int, str, int]:
+    """Works like ``image_read_file``, for a PPM or PGM."""
+    return _for_lua(_read_ppm(from_lua(path)))
 
 
 def image_file_size(path: str) -> tuple[int, int, int]:
@@ -209,7 +211,7 @@ def _ppm_header(file: BinaryIO) -> tuple[bytes, int, int, int]:
     return magic[1:], width, height, largest
 
 
-def read_ppm(path: str) -> Picture:
+def _read_ppm(path: str) -> Picture:
     """Reads a PPM or PGM; text is scaled to 255, as Torch7 does."""
     with open(path, "rb") as file:
         kind, width, height, largest = _ppm_header(file)
@@ -222,11 +224,12 @@ def read_ppm(path: str) -> Picture:
         words = data.split(maxsplit=count)[:count]
         if len(words) < count or not all(word.isdigit() and len(word) < _LONGEST_WORD for word in words):
             raise ValueError("corrupted file or read error")
-        pixels = (255 * np.array(words, np.int64) // largest).astype(np.uint8)
-        largest = 255
-    else:
-        dtype = np.dtype(">u2" if largest > 255 else np.uint8)
-        if len(data) < count * dtype.itemsize:
-            raise ValueError("corrupted file or read error")
-        pixels = np.frombuffer(data, dtype, count).astype(dtype.newbyteorder("="))
-    return pixels.reshape(height, width, channels), 65535 if largest > 255 else 255
+        pixels = bytes((255 * int(word) // largest) & 255 for word in words)
+        return Picture(channels, height, width, pixels, 255)
+    size = 2 if largest > 255 else 1
+    if len(data) < count * size:
+        raise ValueError("corrupted file or read error")
+    pixels = data[: count * size]
+    if size == 1:
+        return Picture(channels, height, width, pixels, 255)
+    return Picture(channels, height, width, _swapped(pixels), 65535)

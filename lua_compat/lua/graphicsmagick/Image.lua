@@ -3,7 +3,9 @@
 -- properties.
 require 'torch'
 local ffi = require 'ffi'
+local mirror = require 'image.luajit.mirroring'
 local kernel = require('torch.core.kernels').of_tensors
+local records = require('torch.core.memory').records
 
 local NAME = 'magick.Image'
 local MOST = 65535
@@ -355,7 +357,7 @@ end
 
 local function reversed(pixels, dim)
    local mirrored = torch.DoubleTensor(pixels:size())
-   kernel.image_flip(mirrored, pixels, dim)
+   mirror(records[mirrored], records[pixels:contiguous()], dim)
    return mirrored
 end
 

@@ -1,18 +1,12 @@
 -- Loads and saves PNG and JPEG (by Pillow), PPM and PGM.
 local ffi = require 'ffi'
 local arguments = require 'image.arguments'
-local kernel = require('torch.core.kernels').of_tensors
-local shared = require 'th.python'
-local python = shared.functions
+local memory = require 'torch.core.memory'
+local templates = require 'torch.core.templates'
+local types = require 'torch.core.types'
+local python = require('th.python').functions
 
-local constructors = { byte = 'torch.ByteTensor', float = 'torch.FloatTensor', double = 'torch.DoubleTensor' }
-
-local function new_tensor(kind)
-   if kind == nil then return torch.Tensor() end
-   local name = constructors[kind]
-   if not name then dok.error(('type must be byte, float or double, not %s'):format(tostring(kind)), 'image.load') end
-   return torch.factory(name)():resize(0)
-end
+local kinds = { byte = types.Byte, float = types.Float, double = types.Double }
 
 -- Converts to one channel or three.
 local function with_depth(img, depth)
@@ -28,24 +22,37 @@ local function with_depth(img, depth)
    return img
 end
 
--- Until PyTorch is loaded, images are read without it.
-local without_pytorch = { image_read_file = 'image_pixels_of_file', image_read_ppm = 'image_pixels_of_ppm' }
+-- One channel of the pixels at q: a function for each type of element.
+local SPREAD = [[
+   return function(p, q, n, step, factor)
+      for i = 0, n - 1 do p[i] = q[i * step] * factor end
+   end
+]]
+local spread_of = templates.for_each({ types.Byte.code, types.Float.code, types.Double.code }, function()
+   return templates.compile('image.files', SPREAD, {})
+end)
 
-local function read_pixels(name, img, filename)
-   local is_bytes = img:type() == 'torch.ByteTensor'
-   local largest, channels, height, width, text = python[name](filename, is_bytes)
-   local planes = (#text > channels * height * width and torch.IntTensor or torch.ByteTensor)(channels, height, width)
-   ffi.copy(planes:data(), text, #text)
-   img:resize(channels, height, width):copy(planes)
-   return largest
-end
+local BYTES, WORDS = ffi.typeof 'const uint8_t *', ffi.typeof 'const uint16_t *'
 
--- What a kernel has read, as values from 0 to 1, or as bytes if these are wanted.
-local function read(kernel_name, source, depth, kind)
-   local img, name = new_tensor(kind), not shared.pytorch and without_pytorch[kernel_name]
-   local largest = name and read_pixels(name, img, source) or kernel[kernel_name](img, source)
-   if kind ~= 'byte' and img:type() ~= 'torch.ByteTensor' then img:mul(1 / largest) end
-   return with_depth(img, depth)
+-- A picture that Python has read, as values from 0 to 1, or as bytes (the high ones of 16 bits) if these are wanted.
+local function read(reader, source, depth, kind)
+   local default = torch.Tensor()
+   local T = kind and kinds[kind] or default:type() == 'torch.DoubleTensor' and types.Double or types.Float
+   if kind and not kinds[kind] then
+      dok.error(('type must be byte, float or double, not %s'):format(tostring(kind)), 'image.load')
+   end
+   local channels, height, width, text, largest = python[reader](source)
+   local img = torch.factory(T.tensor)():resize(channels, height, width)
+   local q, step, factor = ffi.cast(largest > 255 and WORDS or BYTES, text), channels, T.cast(1 / largest)
+   if T == types.Byte then
+      factor = 1
+      if largest > 255 then q, step = ffi.cast(BYTES, text) + 1, 2 * channels end
+   end
+   local p, pixels = memory.first_element(memory.records[img]), height * width
+   for channel = 0, channels - 1 do
+      spread_of(T.code)(p + channel * pixels, q + step / channels * channel, pixels, step, factor)
+   end
+   return with_depth(kind and img or img:typeAs(default), depth)
 end
 
 local function check_bytes(tensor, name)
@@ -53,43 +60,82 @@ local function check_bytes(tensor, name)
    return tensor
 end
 
+-- The elements of a contiguous ByteTensor as a string.
+local function text_of(record)
+   local n = memory.count(record)
+   return n > 0 and ffi.string(memory.first_element(record), n) or ''
+end
+
 local function as_bytes(tensor)
    if tensor:type() == 'torch.ByteTensor' then return tensor end
    return torch.Tensor():resize(tensor:size()):copy(tensor):clamp(0, 1):mul(255):byte()
 end
 
+local GATHER = [[
+   return function(p, q, n, step)
+      for i = 0, n - 1 do p[i * step] = q[i] end
+   end
+]]
+local gather = templates.compile('image.files', GATHER, {})
+
+-- The bytes of 1, 3 or 4 channels, those of a pixel together, then the number of channels, height and width.
+local function pixels_of(tensor, kind, accepted)
+   local dims, bytes = tensor:dim(), as_bytes(tensor):contiguous()
+   local channels = dims == 3 and tensor:size(1) or dims == 2 and 1
+   if not accepted[channels] then
+      local sizes = table.concat(tensor:size():totable(), ' x ')
+      error(('image: a %s has %s channels, not a tensor of sizes %s'):format(kind, accepted.text, sizes), 0)
+   end
+   local height, width = tensor:size(dims - 1), tensor:size(dims)
+   if channels == 1 then return text_of(memory.records[bytes]), 1, height, width end
+   local q, n = memory.first_element(memory.records[bytes]), height * width
+   local together = ffi.new('uint8_t[?]', channels * n)
+   for channel = 0, channels - 1 do gather(together + channel, q + channel * n, n, channels) end
+   return ffi.string(together, channels * n), channels, height, width
+end
+
 local QUALITY = 75
+local CHANNELS = { PNG = { true, false, true, true, text = '1, 3 or 4' },
+   JPEG = { true, false, true, text = '1 or 3' } }
+
+-- The bytes of the pixels, their sizes, the kind of file and its quality.
+local function encoded(kind, tensor, quality)
+   local pixels, channels, height, width = pixels_of(tensor, kind, CHANNELS[kind])
+   return pixels, channels, height, width, kind, quality or QUALITY
+end
 
 for suffix, kind in pairs{ PNG = 'PNG', JPG = 'JPEG' } do
    image['load' .. suffix] = function(filename, depth, tensortype)
       return read('image_read_file', filename, depth, tensortype)
    end
-   image['save' .. suffix] = function(filename, tensor)
-      kernel.image_write_file(filename, as_bytes(tensor), kind, QUALITY)
-   end
+   image['save' .. suffix] = function(filename, tensor) python.image_write_file(filename, encoded(kind, tensor)) end
    -- Conversion from and to the bytes of a file.
    image['decompress' .. suffix] = function(tensor, depth, tensortype)
-      return read('image_decompress', check_bytes(tensor, 'image.decompress' .. suffix), depth, tensortype)
+      check_bytes(tensor, 'image.decompress' .. suffix)
+      return read('image_decompress', text_of(memory.records[tensor:contiguous()]), depth, tensortype)
    end
    image['compress' .. suffix] = function(tensor, quality)
-      local data = torch.ByteTensor()
-      kernel.image_compress(data, as_bytes(tensor), kind, quality or QUALITY)
+      local text = python.image_compress(encoded(kind, tensor, quality))
+      local data = torch.ByteTensor(#text)
+      ffi.copy(memory.first_element(memory.records[data]), text, #text)
       return data
    end
 end
 
 function image.loadPPM(filename, depth, tensortype) return read('image_read_ppm', filename, depth, tensortype) end
 
+local COLORS, GREY = { false, false, true, text = '3' }, { true, text = '1' }
+
 function image.savePPM(filename, tensor)
    if tensor:dim() ~= 3 or tensor:size(1) ~= 3 then dok.error('can only save 3xHxW images as PPM', 'image.savePPM') end
-   kernel.image_write_ppm(filename, as_bytes(tensor))
+   python.image_write_ppm(filename, pixels_of(tensor, 'PPM', COLORS))
 end
 
 function image.savePGM(filename, tensor)
    if tensor:dim() == 3 and tensor:size(1) ~= 1 then
       dok.error('can only save 1xHxW or HxW images as PGM', 'image.savePGM')
    end
-   kernel.image_write_ppm(filename, as_bytes(tensor))
+   python.image_write_ppm(filename, pixels_of(tensor, 'PGM', GREY))
 end
 
 function image.getPNGsize(filename) return python.image_file_size(filename) end

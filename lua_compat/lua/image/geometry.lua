@@ -1,6 +1,9 @@
 -- Cropping, scaling, rotation, warping.
 local arguments = require 'image.arguments'
+local mirror = require 'image.luajit.mirroring'
+local scale = require 'image.luajit.scaling'
 local kernel = require('torch.core.kernels').of_tensors
+local records = require('torch.core.memory').records
 
 local function whole(number) return number >= 0 and math.floor(number) or math.ceil(number) end
 
@@ -62,7 +65,13 @@ function image.translate(...)
    local dst, src, x, y = arguments.source('image.translate', forms, ...)
    if type(x) ~= 'number' or type(y) ~= 'number' then arguments.wrong('image.translate', forms) end
    dst = (dst or src.new()):resizeAs(src):zero()
-   kernel.image_translate(dst, src, x, y)
+   local w, h = size_of(src)
+   x, y = whole(x), whole(y)
+   local width, height = w - math.abs(x), h - math.abs(y)
+   if width > 0 and height > 0 then
+      part(dst, math.max(x, 0), math.max(y, 0), width, height):copy(part(src, math.max(-x, 0), math.max(-y, 0), width,
+         height))
+   end
    return dst
 end
 
@@ -99,7 +108,13 @@ function image.scale(...)
    end
    mode = arguments.choice('image.scale', 'mode', mode, { 'bilinear', 'bicubic', 'simple' })
    dst = dst or new_like(src, math.max(width, 1), math.max(height, 1))
-   kernel['image_scale_' .. mode](dst, src)
+   local size, depth = dst:size(), src:dim()
+   if depth ~= 2 and depth ~= 3 or dst:dim() ~= depth or depth == 3 and size[1] ~= src:size(1) then
+      error('image.scale: src and dst depths do not match', 0)
+   end
+   local result = dst:contiguous()
+   scale(records[result], records[src:contiguous()], mode)
+   if result ~= dst then dst:copy(result) end
    return mode == 'simple' and in_single_precision(dst) or dst
 end
 
@@ -188,9 +203,10 @@ function image.affinetransform(...)
 end
 
 local function mirrored(dst, src, dimension)
-   dst = (dst or src.new()):resizeAs(src)
-   kernel.image_flip(dst, src, dimension)
-   return dst
+   local mirrored = src.new():resizeAs(src)
+   mirror(records[mirrored], records[src:contiguous()], dimension)
+   if not dst then return mirrored end
+   return dst:resizeAs(src):copy(mirrored)
 end
 
 -- [destination,] source, which may be the same.

@@ -9,7 +9,7 @@ import numpy as np
 from torch import Tensor
 
 from lua_compat.kernels.arrays import array_of
-from lua_compat.kernels.image.pictures import pillow, png_16_bits, reading
+from lua_compat.kernels.image.pictures import Picture, pillow, png_16_bits, reading
 from lua_compat.kernels.packages.extras import extra
 from lua_compat.kernels.packages.magick.quanta import MOST, give
 from lua_compat.kernels.results import Out
@@ -49,9 +49,10 @@ def _pixels(picture: Any) -> np.ndarray:
     return np.asarray(picture.convert("RGBA"), np.float64) * 257
 
 
-def _wide(planes: np.ndarray) -> np.ndarray:
-    """Returns height x width x 4 from 16-bit planes: grey or three colors, with alpha or without."""
-    values = planes.astype(np.float64)
+def _wide(picture: Picture) -> np.ndarray:
+    """Returns height x width x 4 from a picture of 16 bits: grey or three colors, with alpha or without."""
+    values = np.frombuffer(picture.pixels, np.uint16).astype(np.float64)
+    values = values.reshape(picture.height, picture.width, picture.channels)
     alpha = values[..., -1:] if values.shape[-1] in (2, 4) else np.full_like(values[..., :1], MOST)
     colors = values[..., :3] if values.shape[-1] > 2 else np.repeat(values[..., :1], 3, -1)
     return np.concatenate([colors, alpha], -1)
@@ -71,13 +72,13 @@ def magick_read(out: Out, source: str, is_path: bool, columns: float, rows: floa
         if columns and picture.format == "JPEG":
             picture.draft(None, (int(columns), int(rows or columns)))
         wide = png_16_bits(data) if data.startswith(_PNG) else None
-        pixels = _wide(wide) if wide is not None else _pixels(picture)
+        pixels = _wide(wide) if wide else _pixels(picture)
         info, mode, kind = picture.info, picture.mode, picture.format
         photoshop = info.get("photoshop")
         iptc = photoshop.get(0x0404, b"") if isinstance(photoshop, dict) else b""
     give(out, pixels)
     alpha = bool(mode in ("RGBA", "LA", "PA") or "transparency" in info)
-    bits = 16 if wide is not None or mode.startswith("I") else 8
+    bits = 16 if wide or mode.startswith("I") else 8
     profiles = [bytes(part) for part in (info.get("icc_profile") or b"", info.get("exif") or b"", iptc)]
     said = (
         kind or "XC",
