@@ -152,9 +152,13 @@ def _observed(module: nn.Module, input: Any, inference: bool, why_not: str) -> t
 
 
 def _slower(module: nn.Module, ours: Opened, stock: Opened, input: Any) -> str:
-    """Returns a note that PyTorch alone takes less time than the engine; empty if it does not."""
-    with state_kept(module), _gradients_kept(module):
-        of_ours, alone = _times((ours, stock), input)
+    """Returns a note that PyTorch alone takes less time than the engine; empty if it does not, or cannot run
+    the net."""
+    try:
+        with state_kept(module), _gradients_kept(module):
+            of_ours, alone = _times((ours, stock), input)
+    except RuntimeError:  # such as autograd's, where a later operation overwrites what a gradient needs
+        return ""
     if alone >= of_ours * _WORTH:
         return ""
     return f"PyTorch alone runs it, in {alone / of_ours:.2f} of the time of the engine's layers and PyTorch"

@@ -235,6 +235,39 @@ def test_auto_weighs_plans_with_layers_of_pytorchs(faster: str, monkeypatch: pyt
     assert isinstance(phases, EnginePhases) == (faster == "the engine")
 
 
+class Overwriting(nn.Module):
+    """What ``layer`` reads, a ReLU overwrites afterwards, if in place. ``joined``: traced as a whole."""
+
+    def __init__(self, layer: nn.Module, joined: bool) -> None:
+        super().__init__()
+        self.first, self.layer, self.relu, self.joined = nn.Conv2d(2, 3, 1), layer, nn.ReLU(), joined
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.first(x)
+        read, rest = self.layer(y), self.relu(y)
+        if not self.joined and read.sum() > 1e9:  # cannot be traced
+            return read
+        return (read + rest).flatten(1).sum(1, keepdim=True)
+
+
+@pytest.mark.parametrize("backend", ["mm", "auto"])
+@pytest.mark.parametrize("joined", [True, False])
+def test_gradients_are_those_of_what_a_layer_read(joined: bool, backend: str) -> None:
+    torch.manual_seed(0)
+    layer = nn.Sequential(nn.Conv2d(3, 4, 3, padding=1), nn.BatchNorm2d(4), nn.Conv2d(4, 3, 1))
+    module, input = Overwriting(layer, joined).double(), torch.randn(2, 2, 5, 5).double()
+    with AutogradPhases(module) as stock:
+        expected = ran(stock, module, input, 0)
+    module.relu.inplace = True
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"), AutogradPhases(module) as one:
+        ran(one, module, input, 0)
+    for parameter in module.parameters():
+        parameter.grad = None
+    with prepare(module, input, backend=backend, tuning="quick") as phases:
+        for have, want in zip(ran(phases, module, input, 0), expected, strict=True):
+            torch.testing.assert_close(have, want)
+
+
 def test_timing_leaves_no_trace() -> None:
     module, input = Detector().double(), in_double(NETS["images and numbers"][1])
     module.boxes.weight.grad = before = torch.ones_like(module.boxes.weight)
