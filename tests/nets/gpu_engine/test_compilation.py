@@ -43,7 +43,8 @@ def test_auto_runs_on_a_gpu_and_says_what_was_chosen(tmp_path: Path) -> None:
         set(layer["algorithms"]) == {"updateOutput", "updateGradInput", "accGradParameters"}
         for layer in layers
     )
-    assert "mm" in layers[2]["algorithms"].values()
+    # which of them is faster on the fake GPU depends on what else the machine does
+    assert set(layers[2]["algorithms"].values()) <= {"mm", "stock"}
 
 
 @pytest.mark.slow
