@@ -68,7 +68,7 @@ def _refused(request: Request, on_meta: "nn.Module", name: str, got: tuple[int, 
     net, shape = request.net, request.input_shape
     own = registry.NETS[net.name].input_size
     layer = torch7_string(on_meta.get_submodule(name)).partition(" {")[0]
-    where = f"layer {torch7_path(name)} {layer} gets {by(got)}"
+    where = f"layer {torch7_path(name)} {layer} gets {by(got)}" if name else "it is too large or too small"
     if request.options.input_size is not None:
         problem = f"{net.name} does not accept {by(request.sample)}: {where}"
         return UserError(f"option --input-size: {problem}; the net's own size is {by(own)}")

@@ -57,7 +57,9 @@ def add_point_options(group: "argparse._ArgumentGroup", *, points: str, memory_b
         help=f"where results are kept as they are measured [{points}]",
     )
     add_scheduler(group)
-    group.add_argument("--fresh", action="store_true", help="discard what the file of --points holds")
+    group.add_argument(
+        "--fresh", action="store_true", help="discard what the file of --points holds, once a new result is there"
+    )
 
 
 def add_scheduler(group: "argparse._ActionsContainer") -> None:

@@ -20,15 +20,17 @@ _LINE_START = f'{{"schema": "{SCHEMA}", '.encode()
 class PointFile:
     """The file of one study, open for appending; another run cannot have it open at the same time.
 
-    ``records`` are what it holds, in order. A last line that a kill cut short is removed on opening, with
-    ``fresh`` all lines are. What is appended gets the ``label``. Raises UserError that names
-    ``option`` and the path where it cannot be written or is of another kind.
+    ``records`` are what it holds, in order. A last line that a kill cut short is removed on opening. With
+    ``fresh`` the first record takes the place of all that were there. What is appended gets the ``label``. A
+    new file that gets no record is removed on closing. Raises UserError, which names ``option`` and the path,
+    if the file cannot be written or is of another kind.
     """
 
     def __init__(self, option: str, path: str, *, fresh: bool = False, label: str = "") -> None:
         self._option = option
         self._label = label
         self._path = path
+        self._is_new = not os.path.lexists(path)
         try:
             self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
         except OSError as error:
@@ -38,8 +40,8 @@ class PointFile:
                 raise UserError(f"option {option}: '{path}' is not a regular file")
             self._lock()
             self.records = self._repair()
+            self._discards = fresh
             if fresh:
-                os.ftruncate(self._file, 0)
                 self.records = []
         except BaseException:
             self.close()
@@ -50,6 +52,9 @@ class PointFile:
         labelled = {"schema": SCHEMA, "label": self._label, **record}
         line = json.dumps(labelled, allow_nan=False).encode() + b"\n"
         try:
+            if self._discards:
+                os.ftruncate(self._file, 0)
+                self._discards = False
             # One write: whoever reads or kills meets a whole line, or the start of one at the very end.
             written = os.write(self._file, line)
             if written != len(line):
@@ -60,6 +65,9 @@ class PointFile:
         self.records.append(record)
 
     def close(self) -> None:
+        if self._is_new and os.fstat(self._file).st_size == 0:
+            with contextlib.suppress(OSError):
+                os.unlink(self._path)
         os.close(self._file)
 
     def __enter__(self) -> "PointFile":

@@ -34,7 +34,7 @@ def net_with_state(net: "Net", file: str) -> "nn.Module":
     """
     suffix = Path(file).suffix.lower()
     if suffix not in STATE_SUFFIXES:
-        raise UserError(f"{file}: with --net it must end in {', '.join(STATE_SUFFIXES)}")
+        raise UserError(f"{file}: a state_dict must end in {', '.join(STATE_SUFFIXES)}")
     try:
         if suffix == ".safetensors":
             _require_safetensors(file)

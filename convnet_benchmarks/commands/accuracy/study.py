@@ -36,7 +36,7 @@ def run(options: argparse.Namespace, output: "StudyOutput") -> None:
         torch.set_num_threads(options.threads)
     examples, module = _examples_and_net(options, net)
     if options.save is not None:
-        model_files.write_model(module, options.save, "--save")
+        model_files.write_model(module, options.save, "option --save")
     batches = -(-len(examples) // options.batch_size)
     progress = Progress(batches * len(compared))
     answers: list[tuple[str, list[torch.Tensor]]] = []
@@ -87,8 +87,10 @@ def _check_together(options: argparse.Namespace, net: "Net") -> None:
         raise UserError(
             "option --images: needs --weights; a net with random parameters is right by chance only"
         )
+    if options.get is not None and options.weights is None:
+        raise UserError("option --get: needs --weights with a Torch7 model")
     if options.save is not None:
-        model_files.check_target(options.save, "--save")
+        model_files.check_target(options.save, "option --save")
 
 
 def _examples_and_net(options: argparse.Namespace, net: "Net") -> "tuple[Examples, nn.Module]":
@@ -114,7 +116,7 @@ def _read(net: "Net", options: argparse.Namespace) -> "nn.Module":
     if options.weights is None:  # a net that brings its parameters
         return registry.build(net, options.seed)
     if is_t7_file(without_lua_files(options.weights)[0]) or options.weights.endswith(".t7"):
-        return load_module(options.weights, options.get, "--get").float().eval()
+        return load_module(options.weights, options.get, "option --get").float().eval()
     if options.get is not None:
         raise UserError("option --get: is for a Torch7 model in --weights")
     return model_files.net_with_state(net, options.weights)

@@ -141,7 +141,8 @@ def main(arguments: Sequence[str], program: str) -> int:
         except KeyboardInterrupt:
             interrupted = True
         records = [record for record in known.values() if record is not None]
-        output.write([*_tables(records, others), *_published(options)], {"comparisons": records})
+        if records or not interrupted:  # else older files are kept
+            output.write([*_tables(records, others), *_published(options)], {"comparisons": records})
     if interrupted:
         print(
             f"finished comparisons are in {options.points}; run the same command to continue", file=sys.stderr
@@ -155,7 +156,6 @@ def main(arguments: Sequence[str], program: str) -> int:
 
 
 def _nets(options: argparse.Namespace) -> list[str]:
-
     if options.nets == ["mxnet"]:
         return [name for name in NETS.values() if name in registry.NETS]
     for name in options.nets:

@@ -11,7 +11,7 @@ from convnet_benchmarks.commands.crosscheck.report import log_report, tensor_rep
 from convnet_benchmarks.commands.crosscheck.runs import compare_logs
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.options.parser import OneLineParser
-from convnet_benchmarks.options.types import seed
+from convnet_benchmarks.options.types import positive, seed
 from convnet_benchmarks.output import OutputFile, check_distinct
 from convnet_benchmarks.results.load import about
 from convnet_benchmarks.results.runs import is_run_json, load_runs
@@ -106,7 +106,7 @@ def _parser(program: str) -> argparse.ArgumentParser:
     lua.add_argument(
         "--seed", type=seed, default=1, metavar="N", help="of the parameters; the input's is N + 1 [1]"
     )
-    lua.add_argument("--batch-size", type=int, default=2, metavar="N", help="images in the input [2]")
+    lua.add_argument("--batch-size", type=positive, default=2, metavar="N", help="images in the input [2]")
     lua.add_argument(
         "--lua-args",
         default="{out}",
@@ -210,8 +210,6 @@ def _compare_lua(options: argparse.Namespace) -> "Report":
             options.a, options.lua, options.lua_args, tolerance, only
         )
         return tensor_report((options.a, f"{options.lua} run by th"), comparisons, "lua script")
-    if options.batch_size < 1:
-        raise UserError(f"option --batch-size: {options.batch_size} is not a number from 1 up")
     comparisons, net, notes = crosscheck_lua.compare_net(
         options.lua, options.net, options.seed, options.batch_size, tolerance, only
     )

@@ -80,7 +80,7 @@ def compare_with_recorded(
     try:
         words = shlex.split(arguments)
     except ValueError as error:
-        raise UserError(f"option --lua-args: {error}") from None
+        raise UserError(f"option --lua-args: {error}; accepted: words as in a shell") from None
     if not any(OUT in word for word in words):
         raise UserError(f"option --lua-args: {OUT} is missing, the file that the script is to write")
     expected = load_results(recorded)

@@ -169,7 +169,8 @@ def main(arguments: Sequence[str], program: str) -> int:
         records = [record for record in kept if record is not None]
         nets = describe_nets(options.nets, options.input_size) if options.per_net else None
         content: dict[str, Any] = {"points": records, **({} if nets is None else {"nets": nets})}
-        output.write(sweep_tables(records, nets), content)
+        if records or not interrupted:  # else older files are kept
+            output.write(sweep_tables(records, nets), content)
     if interrupted:
         counted = f"{len(records)} of {len(tasks)} points are in {options.points}"
         print(f"{counted}; run the same command to continue", file=sys.stderr)
@@ -179,7 +180,6 @@ def main(arguments: Sequence[str], program: str) -> int:
 
 def _check(options: argparse.Namespace) -> None:
     """Refuses unknown names before anything is opened."""
-
     if options.modes is None:
         options.modes = list(MODES) if options.per_net else ["inference"]
     if options.nets == ["all"]:
@@ -225,7 +225,6 @@ def _sizes(options: argparse.Namespace, net: str) -> list[InputSize | None]:
 
 def plan(options: argparse.Namespace, cluster: "Cluster | None") -> "list[Task]":
     """Returns everything asked for; a combination's batch sizes from small to large, then its search."""
-
     machines = {
         device: tuple(cluster.machines(device) if cluster else [describe_device(device, "--devices")])
         for device in options.devices

@@ -249,7 +249,9 @@ def test_weights_that_are_none(capsys: pytest.CaptureFixture[str], tmp_path: Pat
         (("--backends", "mkl"), "--backends: unknown backend 'mkl'; accepted: stock"),
         (("--backends", "stock:int8"), "unknown number format 'int8'"),
         (("--backends", "stock+OMP_PROC_BIND=true"), "variables are for the command backends"),
-        (("--save", "net.onnx"), "--save: 'net.onnx' must end in"),
+        (("--save", "net.onnx"), "option --save: 'net.onnx' must end in"),
+        (("--get", "net"), "option --get: needs --weights"),
+        (("--weights", "/"), "/: a state_dict must end in .pt, .pth, .safetensors"),
         (("--mean", "a"), "--mean"),
     ],
 )

@@ -83,7 +83,20 @@ def test_fresh_begins_anew(tmp_path: Path) -> None:
     write(path, 1, 2)
     with PointFile("--points", str(path), fresh=True) as file:
         assert file.records == []
-    assert path.read_bytes() == b""
+    assert batches(read_points(str(path))) == [1, 2]  # until something has been measured
+    with PointFile("--points", str(path), fresh=True) as file:
+        file.append(record(4))
+        file.append(record(8))
+    assert batches(read_points(str(path))) == [4, 8]
+
+
+def test_a_file_for_nothing_is_removed(tmp_path: Path) -> None:
+    empty = tmp_path / "old.jsonl"
+    empty.touch()
+    for path in (empty, tmp_path / "new.jsonl"):
+        with PointFile("--points", str(path)):
+            assert path.exists()
+    assert list(tmp_path.iterdir()) == [empty]
 
 
 def test_two_runs_do_not_share_a_file(tmp_path: Path) -> None:
@@ -112,7 +125,7 @@ def test_what_cannot_be_written_whole_is_an_error(tmp_path: Path, monkeypatch: p
 def test_no_number_that_json_lacks_is_written(tmp_path: Path) -> None:
     with PointFile("--points", str(tmp_path / "p.jsonl")) as file, pytest.raises(ValueError):
         file.append({**record(1), "seconds": float("nan")})
-    assert (tmp_path / "p.jsonl").read_bytes() == b""
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_label_is_in_every_line(tmp_path: Path) -> None:

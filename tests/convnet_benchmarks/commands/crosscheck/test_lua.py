@@ -129,6 +129,8 @@ def test_a_script_is_compared_with_what_it_wrote_under_torch7(crosscheck: Comman
     assert crosscheck(GOLDEN / "random.t7", "--lua", changed)[0] == 1
     code, _, err, _ = crosscheck(GOLDEN / "random.t7", "--lua", changed, "--lua-args", "elsewhere")
     assert code == 2 and "--lua-args: {out} is missing" in err
+    code, _, err, _ = crosscheck(GOLDEN / "random.t7", "--lua", changed, "--lua-args", "'{out}")
+    assert code == 2 and "--lua-args: No closing quotation; accepted: words as in a shell" in err
     silent = script(tmp_path, "print(arg[1])")
     code, _, err, _ = crosscheck(GOLDEN / "random.t7", "--lua", silent)
     assert code == 2 and "it wrote no file" in err
