@@ -67,13 +67,14 @@ def _refused(request: Request, on_meta: "nn.Module", name: str, got: tuple[int, 
 
     net, shape = request.net, request.input_shape
     own = registry.NETS[net.name].input_size
+    own_size = f"the net's own size is {by(own)}"
     layer = torch7_string(on_meta.get_submodule(name)).partition(" {")[0]
-    where = f"layer {torch7_path(name)} {layer} gets {by(got)}" if name else "it is too large or too small"
+    where = f"layer {torch7_path(name)} {layer} gets {by(got)}" if name else "it has too many elements"
     if request.options.input_size is not None:
         problem = f"{net.name} does not accept {by(request.sample)}: {where}"
-        return UserError(f"option --input-size: {problem}; the net's own size is {by(own)}")
+        return UserError(f"option --input-size: {problem}; {own_size}")
     problem = f"{net.name} does not accept {shape[-2]}x{shape[-1]}: {where}"
-    return UserError(f"option -x, -y: {problem}; {_advice(on_meta, shape, own)}")
+    return UserError(f"option -x, -y: {problem}; {_advice(on_meta, shape, own) or own_size}")
 
 
 def _advice(on_meta: "nn.Module", shape: tuple[int, ...], size: tuple[int, ...]) -> str:

@@ -58,7 +58,7 @@ def add_point_options(group: "argparse._ArgumentGroup", *, points: str, memory_b
     )
     add_scheduler(group)
     group.add_argument(
-        "--fresh", action="store_true", help="discard what the file of --points holds, once a new result is there"
+        "--fresh", action="store_true", help="replace what the file of --points holds by new results"
     )
 
 

@@ -242,7 +242,10 @@ def test_legacy_timing_and_auto_run(script: str) -> None:
         (["-cudnn", "true"], "option -cudnn true needs -cuda true"),
         (["-ccn2", "true"], "option -ccn2 true needs -cuda true"),
         (["-z", "4"], "option -z: overfeat_accurate takes 3 input planes, not 4"),
-        (["-x", "1000000000", "-y", "1000000000"], "it is too large or too small; the net's own -x is 221"),
+        (
+            ["-x", "1000000000", "-y", "1000000000"],
+            "it has too many elements; the net's own size is 3x221x221",
+        ),
         (["-x", "10"], "layer (3) nn.SpatialMaxPooling(3x3, 3,3) gets 96x2x108; the smallest -x is 221"),
         (["-y", "200"], "layer (16) nn.SpatialConvolutionMM(1024 -> 4096, 5x5)"),
         (["--json", "/nowhere/r.json"], "option --json: cannot write '/nowhere/r.json': No such file"),
