@@ -139,7 +139,20 @@ pair:backward({ x, y }, pair:forward{ x, y })
 """
 
 
-@pytest.mark.parametrize("script", [SMALL, SELECTED, BATCHES, LAYERS])
+FUNCTIONS = """
+require 'nn'
+local x, y = torch.rand(20, 100), torch.rand(20, 100):gt(0.5):double():mul(2):add(-1)
+for _, name in ipairs{ 'MarginCriterion', 'SoftMarginCriterion', 'HingeEmbeddingCriterion' } do
+    local criterion = nn[name]()
+    assert(criterion:forward(x, y) > 0 and criterion:backward(x, y):size(2) == 100)
+end
+torch.histc(x:narrow(1, 1, 3):clone())
+for _, name in ipairs{ 'exp', 'log', 'sin', 'tanh', 'sigmoid' } do torch[name](torch.rand(3, 40, 40)) end
+assert(not io.open('/proc/self/maps'):read('*a'):find('libtorch'), 'the library is not worth loading')
+"""
+
+
+@pytest.mark.parametrize("script", [SMALL, SELECTED, BATCHES, LAYERS, FUNCTIONS])
 def test_a_script_of_small_tensors_never_loads_pytorch(script: str) -> None:
     assert loaded("-e", script) == []
 

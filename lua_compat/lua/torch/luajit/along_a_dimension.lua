@@ -190,7 +190,7 @@ local function loops(row)
          return no 'many elements, other types, or a result that shares memory'
       end
       local plain
-      if T.real then plain = reads_plainly(t, elements > MOST) else plain = row.as_c or are_numbers(t) end
+      if T.real then plain = reads_plainly(t) else plain = row.as_c or are_numbers(t) end
       if plain and several_rows(T)(r, t, d, biased) then return not l or places_of(T)(r, l, t, d) end
       return T.real and elements <= MOST and one_by_one(r, l, t, d, biased)
    end

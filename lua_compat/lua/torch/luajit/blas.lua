@@ -5,6 +5,7 @@ local memory = require 'torch.core.memory'
 local apart = require 'torch.core.overlap'
 local address_of = require('torch.core.blocks').address_of
 local few = require 'torch.luajit.elementwise'
+local finite = require 'torch.luajit.finite'
 local templates = require 'torch.core.templates'
 local library = require 'torch.core.library'
 local shared = require 'th.python'
@@ -252,9 +253,20 @@ function blas.all_finite(routine, T, count_of_numbers, x)
    return sum - sum == 0
 end
 
+-- Whether the n numbers of type T at p and at q are all finite. If the sum of their products is, so are they.
+function few.are_finite(T, count_of_numbers, p, q)
+   local routine = library.is_worth_for_products(count_of_numbers) and blas.of_rows(T)
+   if routine then
+      local sum = dot(routine, T, count_of_numbers, p, q)
+      return sum - sum == 0
+   end
+   local all_finite = finite(T.host.code)
+   return all_finite(p, count_of_numbers) and (q == p or all_finite(q, count_of_numbers))
+end
+
 -- Whether all elements of a tensor are finite, so that LuaJIT may read them without checking for NaNs with other bits
--- than its own. Also false if checking is not worth it. or_python: the alternative is Python, which is slower to load.
-function blas.reads_plainly(t, or_python)
+-- than its own. Also false if checking is not worth it.
+function blas.reads_plainly(t)
    local n, nd = count(t), t.nd
    local extent = n -- the distance from the first to the last element, plus 1
    if not is_contiguous(t) then
@@ -262,24 +274,15 @@ function blas.reads_plainly(t, or_python)
       extent = 1 + (t[1] - 1) * t[2] + (nd == 2 and (t[3] - 1) * t[4] or 0)
       if extent > 2 * n then return false end
    end
-   if not or_python and not library.is_worth_for_products(n) then return false end
-   local routine = blas.of_rows(t.T)
-   return routine and blas.all_finite(routine, t.T, extent, t.S.p + t.off)
-end
-
--- Whether the products of the n numbers of type T at p and at q are all finite; then all the numbers are, too. Also
--- false if checking is not worth it.
-function few.are_finite(T, count_of_numbers, p, q)
-   local routine = library.is_worth_for_products(count_of_numbers) and blas.of_rows(T)
-   if not routine then return false end
-   local sum = dot(routine, T, count_of_numbers, p, q)
-   return sum - sum == 0
+   if n == 0 or not t.T.real then return false end
+   local p = t.S.p + t.off
+   return few.are_finite(t.T, extent, p, p)
 end
 
 -- The same for two contiguous tensors with the same number of elements, or one tensor passed twice.
 function few.reads_plainly(t, s)
    if s == t or s.T ~= t.T then return blas.reads_plainly(t) and (s == t or blas.reads_plainly(s)) end
-   return few.are_finite(t.T, count(t), t.S.p + t.off, s.S.p + s.off)
+   return t.T.real and few.are_finite(t.T, count(t), t.S.p + t.off, s.S.p + s.off)
 end
 
 -- r = beta * t + alpha * the outer product of the vectors a and b, row by row. Returns false, with nothing done, if

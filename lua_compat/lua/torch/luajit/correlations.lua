@@ -69,7 +69,7 @@ function ways.luajit.correlate(out, x, k, dims, full, flipped)
    local all, of_plane, of_kernel = (depth + 2 * before_depth) * high * wide, depth * height * width,
       deep * tall * broad
    if planes * sets * of_kernel * starts > MOST or all > MOST
-      or not (blas.reads_plainly(x, true) and blas.reads_plainly(k, true)) then
+      or not (blas.reads_plainly(x) and blas.reads_plainly(k)) then
       return no 'many products, or numbers that are not finite'
    end
    local paired, corner = k.nd == dims + 1, (before_depth * high + before_height) * wide + before_width

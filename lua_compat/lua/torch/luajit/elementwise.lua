@@ -38,7 +38,7 @@ few.LIMIT_OF_FUNCTIONS = 128
 few.STEPS_OF_FUNCTION = 8 -- as many multiplications take as long as an exponential
 
 -- Whether a function of n elements is a loop: of few always, of more while loading the library would take longer.
-local MOST_BEFORE_LOADING = 1024
+local MOST_BEFORE_LOADING = 2 ^ 16
 local function is_loop_of_function(n)
    local most = few.LIMIT_OF_FUNCTIONS
    return n <= most or most > 0 and n <= MOST_BEFORE_LOADING and not library.is_worth(few.STEPS_OF_FUNCTION * n)

@@ -52,10 +52,10 @@ local function routines_for(a, b)
    if not blas.enabled or few.LIMIT == 0 or not T.real or a.nd ~= 2 or count(a) > MOST then
       return no 'a matrix that is large, or whole numbers'
    end
-   if b and (b.T ~= T or b.nd > 2 or count(b) > MOST or not blas.reads_plainly(b, true)) then
+   if b and (b.T ~= T or b.nd > 2 or count(b) > MOST or not blas.reads_plainly(b)) then
       return no 'a second matrix that is large, or numbers that are not finite'
    end
-   if not blas.reads_plainly(a, true) or not library.counts_threads() then
+   if not blas.reads_plainly(a) or not library.counts_threads() then
       return no 'numbers that are not finite, or several threads'
    end
    find()

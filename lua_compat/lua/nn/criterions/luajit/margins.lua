@@ -28,7 +28,7 @@ local slopes = {
 local function are_plain(x, target, weights)
    if weights then return no 'weights' end
    return gates.few(count(x), few.LIMIT) and gates.typed(x.T, x, target) and gates.same_elements(x, target)
-      and (few.reads_plainly(x, target) or no 'numbers that are not finite, or no BLAS')
+      and (few.reads_plainly(x, target) or no 'numbers that are not finite')
 end
 
 -- Rounds a loss's number, such as its margin, to the input's type, as in Torch7.

@@ -63,7 +63,7 @@ function gates.same_elements(a, b)
 end
 
 -- Whether all elements of t are finite; they can then be read directly.
-function gates.finite(t) return blas.reads_plainly(t, true) or no 'numbers that are not finite, or no BLAS' end
+function gates.finite(t) return blas.reads_plainly(t) or no 'numbers that are not finite' end
 
 -- The BLAS routines for type T.
 function gates.routine(T) return blas.of_rows(T) or no 'no BLAS' end
