@@ -1,19 +1,15 @@
-"""The number of threads that PyTorch computes with, and atomic counters."""
+"""The number of threads that PyTorch computes with."""
 
 import threading
 from functools import cache
 
 import torch
-from torch import Tensor
 
 from convnet_benchmarks.nets.torch_library import torch_library
 from lua_compat.kernels.system import get_num_cores
 
-__all__ = ["add_atomically", "get_num_threads"]
+__all__ = ["get_num_threads"]
 SANDBOXED = ["get_num_threads"]
-
-# Serializes the counting threads of all Lua states.
-_counting = threading.Lock()
 
 
 def set_num_threads(count: float) -> None:
@@ -62,11 +58,3 @@ def _can_limit_threads() -> bool:
 
 def get_num_threads() -> int:
     return torch.get_num_threads()
-
-
-def add_atomically(counter: Tensor, value: int) -> int:
-    """Adds ``value`` to the element of ``counter``, atomically among threads; returns the previous value."""
-    with _counting:
-        before = int(counter)
-        counter.fill_(before + value)
-        return before

@@ -5,6 +5,7 @@ import ctypes
 import mmap
 from dataclasses import dataclass
 from operator import attrgetter
+from typing import Any
 
 # The system clears memory, page by page, before it hands it out. So this much released memory is kept: as
 # much as a full collection of a script's garbage finds (lua_compat/lua/torch/core/collection.lua).
@@ -13,10 +14,11 @@ MOST_SPARE = 128 << 20
 
 @dataclass(slots=True)
 class Piece:
-    """Memory at an address. ``used``: a tensor may be on it, or another Lua state uses it, too."""
+    """Memory at an address. ``used``: a tensor may be on it, or another Lua state uses it, too. Only then
+    ``memory`` may be an object that keeps it, and not be the memory."""
 
     address: int
-    memory: mmap.mmap
+    memory: Any
     used: bool = False
 
 

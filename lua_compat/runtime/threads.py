@@ -1,7 +1,7 @@
 """The Lua states of one script, if its package ``threads`` makes more than one.
 
 Each has its own thread and ``Runtime``. They share nothing in Lua. What they do share is here, by number:
-synchronisation objects (synchronization.py), and the memory of tensors that are being sent.
+synchronisation objects (synchronization.py), and memory (sharing.py).
 """
 
 import ctypes
@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Callable
 from itertools import count
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from lupa import luajit21
 
@@ -18,12 +18,11 @@ from lua_compat.drawing.artist import Artist
 from lua_compat.runtime.compiled_files import CompiledFiles
 from lua_compat.runtime.errors import LuaError
 from lua_compat.runtime.pytorch import is_loaded
-from lua_compat.runtime.slabs import Piece, Slabs
+from lua_compat.runtime.sharing import Sharing
+from lua_compat.runtime.slabs import Slabs
 from lua_compat.runtime.synchronization import Condition, Ending, MeetingPoint, Mutex, Queue, Stopped
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from lua_compat.runtime.bridge import Handles
 
 # Numbers that cannot be taken for the size of a queue: Queue(n) makes one, Queue(number) finds one.
@@ -37,13 +36,6 @@ _STACK_BYTES = 8 << 20
 
 Point = TypeVar("Point", bound=MeetingPoint)
 _KINDS: dict[str, type[MeetingPoint]] = {"Mutex": Mutex, "Condition": Condition, "Queue": Queue}
-
-
-class Lent(NamedTuple):
-    """Memory at ``address``, in a piece of a state's own. (PyTorch's memory is lent as a tensor.)"""
-
-    piece: Piece
-    address: int
 
 
 class LuaState(Protocol):
@@ -76,7 +68,7 @@ class Crew:
         self._lock = threading.Lock()
         self._points: dict[int, MeetingPoint] = {}
         self._users: dict[int, int] = {}  # by point, which is dropped with its last user
-        self._lent: dict[int, Tensor | Lent] = {}
+        self._sharing = Sharing(self._numbers)
         self._threads: dict[int, threading.Thread] = {}
         self._ways: list[str] = []
         self.artist = Artist()
@@ -114,36 +106,18 @@ class Crew:
         """Returns the functions for one Lua state; ``handles``: its tensors, for which PyTorch is loaded;
         ``slabs``: its other memory; ``new_state`` makes one more state, in the thread that is to run it."""
 
-        def keep(item: "Tensor | Lent") -> int:
-            number = next(self._numbers)
-            self._lent[number] = item
-            return number
-
-        def taken(item: "Tensor | Lent") -> tuple[int | bool, int]:
-            """Returns the tensor's handle, or False, and the address."""
-            if isinstance(item, Lent):
-                slabs.adopt(item.piece)
-                return False, item.address
-            return handles().add(item), item.data_ptr()
-
-        def borrow(number: float) -> tuple[int | bool, int]:
-            item = self._lent.pop(int(number), None)
-            if item is None:
-                raise RuntimeError("threads: data that shares memory can be loaded only once")
-            return taken(item)
-
-        def queue_put(queue: int, tag: int, lent: int, base: int, elements: int) -> None:
-            self._point(queue, Queue).put((tag, self._lent.pop(int(lent)), base, elements))
+        def queue_put(queue: int, tag: int, lent: int) -> None:
+            self._point(queue, Queue).put((tag, self._sharing.withdraw(lent)))
 
         def queue_put_copy(queue: int, tag: int, address: int, size: int) -> None:
             self._point(queue, Queue).put((tag, ctypes.string_at(int(address), int(size))))
 
-        def queue_take(queue: int) -> tuple[int, bytes] | tuple[int, int | bool, int, int, int] | None:
+        def queue_take(queue: int) -> tuple[Any, ...] | None:
             item = self._point(queue, Queue).take()
             if item is None or isinstance(item[1], bytes):
                 return item
-            tag, lent, base, elements = item
-            return tag, *taken(lent), base, elements
+            tag, lent = item
+            return tag, *lent.taken(handles, slabs)
 
         return {
             "threads_new": self._new,
@@ -162,14 +136,12 @@ class Crew:
             "queue_size": lambda number: self._point(number, Queue).size,
             "queue_label": lambda number: self._point(number, Queue).label,
             "queue_close": lambda number: self._point(number, Queue).close(),
-            "lend": lambda handle: keep(pinned(handles().tensor(handle))),
-            "lend_slab": lambda address: keep(Lent(slabs.lend(address), int(address))),
-            "hold_slab": lambda address: slabs.adopt(slabs.lend(address)),
-            "borrow": borrow,
             "thread_start": lambda code, cores: self._start(new_state, code, cores),
             "thread_join": self._join,
             "threads_alive": self._alive,
             "threads_first": lambda: FIRST_NUMBER,
+            "threads_check": self._ending.check,
+            **self._sharing.functions(handles, slabs),
         }
 
     def _point(self, number: float, kind: type[Point]) -> Point:
@@ -259,21 +231,6 @@ class Crew:
     def _alive(self) -> int:
         with self._lock:
             return sum(thread.is_alive() for thread in self._threads.values())
-
-
-def pinned(tensor: "Tensor") -> "Tensor":
-    """Returns the whole storage of ``tensor``, which from now on never moves: other threads have its address.
-
-    After NumPy has viewed a tensor, PyTorch refuses to resize its storage; the view serves only this purpose.
-    """
-    import torch
-
-    if tensor.device.type != "cpu":
-        raise RuntimeError("threads: CUDA tensors cannot be shared between threads; send a copy on the CPU")
-    tensor.numpy()
-    storage = tensor.untyped_storage()
-    assert not storage.resizable()
-    return torch.as_strided(tensor, (storage.nbytes() // tensor.element_size(),), (1,), 0)
 
 
 def end_process(exit_code: int) -> None:

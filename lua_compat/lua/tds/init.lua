@@ -1,16 +1,30 @@
 -- tds: hashes and vectors of numbers, strings, booleans, tensors, and other hashes and vectors. Torch7's are outside
--- Lua's memory, which was limited; ours are in it. Each is a userdata, so that # and pairs work on it; its contents are
--- in a separate table.
+-- Lua's memory, which was limited; ours are in it, unless threads share them (tds/shared.lua). Each is a userdata, so
+-- that # and pairs work on it; its contents are in a separate table.
 local class = require 'torch.core.class'
-local attached = require 'torch.core.attached'
+local serialization = require 'torch.io.serialization'
+local shared = require 'tds.shared'
 
 local tds = {}
 
 local SHOWN = 20 -- elements that tostring shows
 
 -- The contents of a hash are values by key, and their number n; of a vector, values by index, and its length n. nil is
--- a valid value in a vector.
-local contents, attach_contents = attached.kind()
+-- a valid value in a vector. If threads share them, `values` is nil.
+local contents, attach_contents = shared.contents, shared.attach
+
+local function value_at(inside, key)
+   local values = inside.values
+   if values then return values[key] end
+   return shared.get(inside, key)
+end
+
+local function put(inside, key, value)
+   local values = inside.values
+   if values then values[key] = value else shared.set(inside, key, value) end
+end
+
+local are_shared = serialization.are_elements_shared
 
 local function check_element(value)
    local kind = type(value)
@@ -37,14 +51,15 @@ end
 local function kind_of_object(name)
    local prototype = newproxy(true)
    local metatable = debug.getmetatable(prototype)
-   local function empty()
+   local function with(inside)
       local object = newproxy(prototype)
-      attach_contents(object, { n = 0, values = {} })
+      attach_contents(object, inside)
       return object
    end
+   shared.class(name, with)
+   local function empty() return with{ n = 0, values = {} } end
    class.metatype(name, metatable)
    metatable.__factory, metatable.__version = empty, 0
-   metatable.__len = function(self) return contents[self].n end
    return metatable, empty
 end
 
@@ -69,18 +84,29 @@ function hash.__newindex(self, key, value)
    if value ~= nil then check_element(value) end
    local inside = contents[self]
    local values = inside.values
+   if not values then return shared.set(inside, key, value) end
    if (values[key] == nil) ~= (value == nil) then inside.n = inside.n + (value == nil and -1 or 1) end
    values[key] = value
 end
 
 function hash.__index(self, key)
    if key == nil then error('hash index is nil', 2) end
-   return contents[self].values[key]
+   return value_at(contents[self], key)
 end
 
-function hash.__pairs(self) return next, contents[self].values end
+function hash.__len(self)
+   local inside = contents[self]
+   return inside.values and inside.n or shared.count(inside)
+end
+
+function hash.__pairs(self)
+   local inside = contents[self]
+   if inside.values then return next, inside.values end
+   return shared.pairs(inside)
+end
 
 function hash.__write(self, file)
+   if are_shared(file) then return shared.write(shared.share(self), file) end
    file:writeLong(#self)
    for key, value in hash.__pairs(self) do
       file:writeObject(key)
@@ -89,6 +115,7 @@ function hash.__write(self, file)
 end
 
 function hash.__read(self, file)
+   if are_shared(file) then return attach_contents(self, shared.read(self, contents, file)) end
    for _ = 1, file:readLong() do
       local key = file:readObject()
       self[key] = file:readObject()
@@ -133,26 +160,34 @@ local function check_place(place)
    return math.floor(place)
 end
 
+local function length(inside) return inside.values and inside.n or shared.length(inside) end
+
+local function set_length(inside, n)
+   if inside.values then inside.n = n else inside.header.length = n end
+end
+
+vec.__len = function(self) return length(contents[self]) end
+
 function vec.__newindex(self, place, value)
    place = check_place(place)
    if value ~= nil then check_element(value) end
    local inside = contents[self]
-   inside.values[place] = value
-   if place > inside.n then inside.n = place end
+   put(inside, place, value)
+   if place > length(inside) then set_length(inside, place) end
 end
 
 function vec.__index(self, key)
    if type(key) == 'number' then
       local inside = contents[self]
       key = check_place(key)
-      if key <= inside.n then return inside.values[key] end
+      if key <= length(inside) then return value_at(inside, key) end
       return nil
    end
    return methods[key] or error('invalid key (number) or method name', 2)
 end
 
 local function next_place(inside, place)
-   if place < inside.n then return place + 1, inside.values[place + 1] end
+   if place < length(inside) then return place + 1, value_at(inside, place + 1) end
 end
 
 function vec.__ipairs(self) return next_place, contents[self], 0 end
@@ -161,8 +196,8 @@ vec.__pairs = vec.__ipairs
 function methods:resize(n)
    if type(n) ~= 'number' or n < 0 then error('size must be a positive number', 2) end
    local inside = contents[self]
-   for place = n + 1, inside.n do inside.values[place] = nil end
-   inside.n = n
+   for place = n + 1, length(inside) do put(inside, place, nil) end
+   set_length(inside, n)
 end
 
 -- insert([place,] value): elements from there on move up.
@@ -170,21 +205,23 @@ function methods:insert(...)
    local count, inside = select('#', ...), contents[self]
    if count ~= 1 and count ~= 2 then error('[key] value expected', 2) end
    local place, value = ...
-   if count == 1 then place, value = inside.n + 1, place end
+   local n = length(inside)
+   if count == 1 then place, value = n + 1, place end
    place = check_place(place)
-   for k = inside.n, place, -1 do inside.values[k + 1] = inside.values[k] end
-   if place <= inside.n then inside.n = inside.n + 1 end
+   for k = n, place, -1 do put(inside, k + 1, value_at(inside, k)) end
+   if place <= n then set_length(inside, n + 1) end
    self[place] = value
 end
 
 -- remove([place]): elements after it move down.
 function methods:remove(place)
    local inside = contents[self]
-   if place == nil and inside.n == 0 then return end
-   place = check_place(place or inside.n)
-   if place > inside.n then return end
-   for k = place, inside.n do inside.values[k] = inside.values[k + 1] end
-   inside.n = inside.n - 1
+   local n = length(inside)
+   if place == nil and n == 0 then return end
+   place = check_place(place or n)
+   if place > n then return end
+   for k = place, n do put(inside, k, value_at(inside, k + 1)) end
+   set_length(inside, n - 1)
 end
 
 -- sort(compare): compare(a, b) returns whether a comes first.
@@ -192,9 +229,9 @@ function methods:sort(compare)
    if type(compare) ~= 'function' then error('compare function must be a lua function', 2) end
    local inside = contents[self]
    local boxes = {} -- because Lua's sort does not accept nil
-   for place = 1, inside.n do boxes[place] = { inside.values[place] } end
+   for place = 1, length(inside) do boxes[place] = { value_at(inside, place) } end
    table.sort(boxes, function(a, b) return compare(a[1], b[1]) end)
-   for place = 1, inside.n do inside.values[place] = boxes[place][1] end
+   for place, box in ipairs(boxes) do put(inside, place, box[1]) end
 end
 
 function methods:concat(separator, first, last)
@@ -206,11 +243,13 @@ end
 function methods:concatstorage(...) return torch.CharStorage():string(self:concat(...)) end
 
 function vec.__write(self, file)
+   if are_shared(file) then return shared.write(shared.share(self), file) end
    file:writeLong(#self)
    for place = 1, #self do file:writeObject(self[place]) end
 end
 
 function vec.__read(self, file)
+   if are_shared(file) then return attach_contents(self, shared.read(self, contents, file)) end
    for place = 1, file:readLong() do self[place] = file:readObject() end
 end
 

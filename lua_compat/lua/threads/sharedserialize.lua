@@ -7,15 +7,11 @@ require 'tds' -- its objects can be sent to a thread that did not load it
 
 local storages = {}
 
-function storages.write(file, S)
-   local number, base = memory.lend(S)
-   file:writeLong(number)
-   file:writeLong(base)
-end
+function storages.write(file, S) file:writeLong((memory.lend(S))) end
 
 function storages.read(file, S, n)
-   local number, base = file:readLong(), file:readLong()
-   local handle, address = python.borrow(number)
+   local handle, address, base, count = python.borrow(file:readLong(), S.T.code)
+   if count ~= n then error('threads: a shared storage has another size than its message says', 0) end
    memory.adopt(S, handle, address, base, n)
 end
 

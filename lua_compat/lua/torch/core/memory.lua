@@ -577,16 +577,15 @@ local function make_piece(S)
    S.blocks = piece
 end
 
--- Lends a storage's memory to another Lua state. Returns the number by which Python knows it, the number of elements
--- before its first, and its number of elements.
+-- Lends a storage's memory to another Lua state. Returns the number by which Python knows it.
 function memory.lend(S)
    if not root(S).blocks then
       local h, base, n = memory.pin(S)
-      return python.lend(h), base, n
+      return python.lend(h, S.T.code, base, n)
    end
    leave_for_others(S, request_piece)
    fix(S, make_piece)
-   return python.lend_slab(address_of(S.p)), 0, S.n
+   return python.lend_slab(address_of(S.p), S.T.code, 0, S.n)
 end
 
 -- The Python handle of a tensor that a kernel may resize; its memory must be PyTorch's, unless it is shared.

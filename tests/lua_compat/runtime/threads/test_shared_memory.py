@@ -190,10 +190,25 @@ def test_a_thread_sees_that_another_counts(tmp_path: Path) -> None:
         tmp_path,
         """
         threads.Threads.serialization(SHARED)
-        local counter = require('tds').AtomicCounter(0)
+        local tds = require 'tds'
+        local counter, hash, vec = tds.AtomicCounter(), tds.Hash{ 0 }, tds.Vec()
         local pool = threads.Threads(2, function() require 'tds' end)
-        pool:addjob(function() repeat until counter:get() ~= 0 return counter:get() end, print)
-        pool:addjob(function() require('sys').sleep(0.1) counter:inc() end)
+        pool:addjob(function()
+           repeat until counter:get() ~= 0
+           repeat until hash[1] ~= 0
+           repeat until #hash ~= 1
+           repeat until #vec ~= 0
+           return counter:get()
+        end, print)
+        pool:addjob(function()
+           for _, change in ipairs{
+              function() counter:inc() end, function() hash[1] = 1 end, function() hash[2] = 0 end,
+              function() vec:insert(1) end,
+           } do
+              require('sys').sleep(0.05)
+              change()
+           end
+        end)
         pool:synchronize()
         """,
     )
