@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks.api.results import ResultsOrPath, results_of
+from convnet_benchmarks.commands.report import require_package
 from convnet_benchmarks.commands.report.data import ReportData
 from convnet_benchmarks.commands.report.matplotlib import drawn
 from convnet_benchmarks.commands.report.plots import all_plots
@@ -17,7 +18,7 @@ def chart(results: ResultsOrPath | Sequence[ResultsOrPath], plot: str = "through
     """Draws a plot of ``convnet-benchmarks report`` as a matplotlib figure, which a notebook shows.
 
     ``results``: a result or the path of a file, or several of them. Raises UserError for a plot that is
-    unknown, or that needs other data.
+    unknown, or that needs other data, and if matplotlib is not installed.
     """
     plots = all_plots()
     if not isinstance(plot, str) or plot not in plots:
@@ -31,4 +32,5 @@ def chart(results: ResultsOrPath | Sequence[ResultsOrPath], plot: str = "through
         raise UserError(
             f"chart: nothing in these results for '{plot}'; to make its data: {plots[plot].COMMAND}"
         )
+    require_package("matplotlib", "chart:")
     return drawn(found, plots[plot].TITLE)

@@ -46,9 +46,9 @@ _EXAMPLES = (
 def main(arguments: Sequence[str], program: str) -> int:
     """Runs the command. Returns 0; raises UserError for bad input."""
     options = _parser(program).parse_args(arguments)
-    _require("bokeh", "the page")
+    require_package("bokeh", "the page")
     if options.png is not None:
-        _require("matplotlib", "option --png")
+        require_package("matplotlib", "option --png")
     with (
         open_output("report", options, others=["out"], inputs=options.files) as output,
         OutputFile("--out", options.out) as page_file,
@@ -84,7 +84,8 @@ def _parser(program: str) -> argparse.ArgumentParser:
     return parser
 
 
-def _require(package: str, what: str) -> None:
+def require_package(package: str, what: str) -> None:
+    """Raises UserError with what to install, unless the package is there that ``what`` needs."""
     if importlib.util.find_spec(package) is None:
         raise UserError(f"{what} needs {package}: {pip_install('report')}")
 

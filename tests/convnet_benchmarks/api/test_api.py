@@ -222,6 +222,18 @@ def test_a_chart_of_the_report(tmp_path: Path) -> None:
         cb.chart([results], "roofline")
 
 
+def test_without_matplotlib_a_chart_says_how_to_get_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == "matplotlib" else found(name)
+    )
+    path = made_results.write(tmp_path / "sweep.jsonl", made_results.point("alexnet", 1, 10.0))
+    with pytest.raises(UserError, match="chart: needs matplotlib: pip install"):
+        cb.chart(path)
+
+
 def test_without_pandas_it_says_how_to_get_it(measured: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     if importlib.util.find_spec("pandas"):
         assert len(measured.to_pandas()) == len(measured)
