@@ -76,6 +76,7 @@ for name, instead in pairs{
    nccl = "cunn's DataParallelTable, which does without",
    zmq = 'socket',
    sqlite3 = 'csvigo or hdf5',
+   warp_ctc = "nnx's CTCCriterion, which PyTorch computes",
    videograph = 'image.load of frames that ffmpeg has written',
 } do
    refused[name] = 'it is made of C code, which th cannot load, and nothing of ours stands in for it; use ' .. instead

@@ -39,6 +39,7 @@ def test_a_missing_package_is_explained_in_one_line(tmp_path: Path) -> None:
         says('camera', 'image.load')
         says('cltorch', 'OpenCL', 'CPU')
         says('clnn', 'OpenCL', 'CPU')
+        says('warp_ctc', 'C code', 'CTCCriterion')
 
         -- loaders that a script adds are asked as well, and what they say is passed on
         table.insert(package.loaders, function(name) return name == 'made.up' and function() return 'mine' end
