@@ -10,7 +10,9 @@ from convnet_benchmarks.commands.report.chart import (
     Series,
     axis_ticks,
     drawn_values,
+    highest_shown,
     layout_rows,
+    most_ticks,
     point_names,
 )
 from convnet_benchmarks.commands.report.style import GUIDE_COLOUR, Style
@@ -27,8 +29,6 @@ _FULL = 1.0
 # How far the axis of bars or dots reaches beyond the largest value, in times of it: a logarithmic one, a
 # linear one. Verdicts need more.
 _BEYOND, _BEYOND_VERDICTS = (1.3, 1.05), (2.5, 1.3)
-# An interval that reaches further than this many times the highest value is cut at the chart's end.
-_ROOM_FOR_INTERVALS = 2.0
 
 
 def draw(panel: Panel, styles: Mapping[str, Style]) -> "Figure":
@@ -75,6 +75,8 @@ def _figure(panel: Panel, height: int) -> "Figure":
     figure.toolbar.autohide = True
     xs, ys = drawn_values(panel)
     _set_axis(figure.xaxis[0], axis_ticks(panel.x, xs), panel.x.tick_names)
+    if not panel.x.log and not panel.x.ticks:
+        figure.xaxis[0].ticker.desired_num_ticks = most_ticks(xs)
     _set_axis(figure.yaxis[0], axis_ticks(panel.y, ys), panel.y.tick_names)
     for axis in (figure.xaxis[0], figure.yaxis[0]):
         axis.axis_label_text_font_style = "normal"
@@ -187,9 +189,10 @@ def _draw_rows(figure: "Figure", panel: Panel, styles: Mapping[str, Style]) -> "
         text_baseline="middle",
         text_font_size="12px",
     )
+    shown = highest_shown([row.mark.x for row in rows], [row.mark.high for row in rows])
     judged = [row for row in rows if row.mark.written_verdict]
     if judged:
-        ends = [max(row.mark.x, row.mark.high or row.mark.x) for row in judged]
+        ends = [min(max(row.mark.x, row.mark.high or row.mark.x), shown) for row in judged]
         verdicts = [row.mark.written_verdict for row in judged]
         place = {"text_baseline": "middle", "x_offset": 9, "text_font_size": "11px"}
         figure.text(x=ends, y=[row.y for row in judged], text=verdicts, **place)
@@ -200,17 +203,16 @@ def _draw_rows(figure: "Figure", panel: Panel, styles: Mapping[str, Style]) -> "
     figure.yaxis.visible = False
     figure.ygrid.visible = False
     figure.y_range = Range1d(height, 0)
-    largest = max(max(row.mark.x, row.mark.high or 0.0, panel.line_at or 0.0) for row in rows)
+    largest = max(shown, panel.line_at or 0.0)
     log, linear = _BEYOND_VERDICTS if judged else _BEYOND
     figure.x_range = Range1d(left, largest * (log if panel.x.log else linear) or 1)
     return hovered
 
 
 def _upper_end(panel: Panel) -> float:
-    """Returns where a linear value axis ends: intervals are on it, unless they are far longer."""
+    """Returns where a linear value axis ends."""
     marks = [mark for series in panel.series for mark in series.marks]
-    highest = max(mark.y for mark in marks)
-    return 1.05 * min(max(mark.high or mark.y for mark in marks), _ROOM_FOR_INTERVALS * highest) or 1.0
+    return 1.05 * highest_shown([mark.y for mark in marks], [mark.high for mark in marks]) or 1.0
 
 
 def _left_end(panel: Panel) -> float:

@@ -1,5 +1,6 @@
 """A chart as plain values: what a plot makes of measurements, and what the two renderers draw."""
 
+import itertools
 import math
 import textwrap
 from collections.abc import Sequence
@@ -14,6 +15,10 @@ from convnet_benchmarks.timing.verdicts import FASTER, SAME, SLOWER
 _NAME_WIDTH = 42
 # Of an axis, in characters, on a telephone.
 _AXIS_WIDTH = 45
+# Digits that a logarithmic axis is numbered at: most for values within so many decades.
+_DIGITS = ((0.3, (1, 2, 3, 4, 5, 7)), (2.0, (1, 2, 5)))
+# An interval that reaches further than this many times the highest value is cut at the chart's end.
+_ROOM_FOR_INTERVALS = 2.0
 _EXPECTED = ("", STABLE, "met")
 _DECIDED = (FASTER, SLOWER, SAME)
 
@@ -130,19 +135,34 @@ def axis_ticks(axis: Axis, values: Sequence[float]) -> tuple[float, ...]:
     """Returns where an axis that shows ``values`` is numbered; empty for a linear one that says nothing
     of it.
 
-    A logarithmic one is numbered at 1, 2 and 5 times powers of ten; at the powers alone over two decades and
-    more, or if the numbers are too long.
+    A logarithmic one is numbered at 1, 2 and 5 times powers of ten, at more for values that are near each
+    other; at the powers alone over two decades and more, or if the numbers are too long.
     """
     if axis.ticks or not axis.log or not values:
         return axis.ticks
     low, high = math.log10(min(values)), math.log10(max(values))
-    # Two neighbours, such as 10,000 and 20,000, must not touch.
-    room = _AXIS_WIDTH * math.log10(2) / (high - low + 0.5)
-    digits = (1, 2, 5) if high - low < 2 and room > len(f"{max(values):,.0f}") + 1 else (1,)
+    digits = next((some for most, some in _DIGITS if high - low < most and _fits(some, low, high)), (1,))
     powers = range(math.floor(low) - 1, math.ceil(high) + 1)
     found = [digit * 10.0**power for power in powers for digit in digits]
     # Half a decade more on either side, as an axis reaches beyond its values.
     return tuple(tick for tick in found if low - 0.5 <= math.log10(tick) <= high + 0.5)
+
+
+def _fits(digits: Sequence[int], low: float, high: float) -> bool:
+    """Returns whether neighbours, such as 10,000 and 20,000, do not touch; the ends are logarithms."""
+    nearest = min(math.log10(b / a) for a, b in itertools.pairwise([*digits, 10]))
+    return _AXIS_WIDTH * nearest / (high - low + 0.5) > len(f"{10**high:,.0f}") + 1
+
+
+def most_ticks(values: Sequence[float]) -> int:
+    """Returns how many numbers a horizontal linear axis that shows ``values`` has room for."""
+    return max(2, min(6, _AXIS_WIDTH // (len(f"{max(values, default=0):,.0f}") + 3)))
+
+
+def highest_shown(values: Sequence[float], highs: Sequence[float | None]) -> float:
+    """Returns what a value axis has to show: intervals are on it, unless they are far longer."""
+    ends = [value if high is None else high for value, high in zip(values, highs, strict=True)]
+    return min(max(ends), _ROOM_FOR_INTERVALS * max(values))
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from convnet_benchmarks.nets import registry
 from convnet_benchmarks.results.load import ResultFile
 from convnet_benchmarks.results.measurement import Measurement, net_key
 from convnet_benchmarks.tables import Cell, Column, Table
+from convnet_benchmarks.timing.several_processes import TOO_FEW_PROCESSES
 from convnet_benchmarks.timing.statistics import verdict_of
 
 # Values whose quotient is larger than this need a logarithmic axis.
@@ -78,7 +79,7 @@ def tips(one: Measurement, *more: tuple[str, str]) -> Tips:
         ("net", one.net),
         ("batch", "" if one.batch is None else f"{one.batch:,}"),
         (one.quantity, f"{number(one.value)} {one.unit}".strip()),
-        ("95 % interval", interval),
+        ("range" if one.noise == TOO_FEW_PROCESSES else "95 % interval", interval),
         ("verdict", trust(one)),
         *more,
         ("phase", one.phase),

@@ -10,6 +10,7 @@ from convnet_benchmarks.commands.report.chart import (
     Panel,
     axis_ticks,
     drawn_values,
+    highest_shown,
     layout_rows,
     point_names,
 )
@@ -136,8 +137,9 @@ def _bounds(axes: "Axes", mark: Mark, colour: str) -> None:
 
 def _draw_rows(axes: "Axes", panel: Panel, looks: Mapping[str, Style]) -> None:
     rows, height = layout_rows(panel)
-    values = [row.mark.x for row in rows] + [row.mark.high for row in rows if row.mark.high is not None]
+    values = [row.mark.x for row in rows]
     left = min(values) / 2 if panel.x.log else 0.0
+    shown = highest_shown(values, [row.mark.high for row in rows])
     for row in rows:
         look = looks[row.series]
         if panel.kind == "bars":
@@ -147,7 +149,7 @@ def _draw_rows(axes: "Axes", panel: Panel, looks: Mapping[str, Style]) -> None:
             axes.hlines(row.y, left, row.mark.x, color=look.colour, alpha=0.35)
             axes.plot(row.mark.x, row.y, **_marker(row.mark, look))
         if row.mark.written_verdict:
-            end = (max(row.mark.x, row.mark.high or row.mark.x), row.y)
+            end = (min(max(row.mark.x, row.mark.high or row.mark.x), shown), row.y)
             place: dict[str, Any] = {"textcoords": "offset points", "fontsize": 7, "va": "center"}
             axes.annotate(row.mark.written_verdict, end, (6, 0), **place)
         if row.name_y is not None:
@@ -156,9 +158,11 @@ def _draw_rows(axes: "Axes", panel: Panel, looks: Mapping[str, Style]) -> None:
             axes.hlines(row.y, row.mark.low, row.mark.high, color=look.colour, linewidth=2.5)
     if panel.line_at is not None:
         axes.axvline(panel.line_at, color=GUIDE_COLOUR, linestyle="dashed", linewidth=1.2)
-        values.append(panel.line_at)
     judged = any(row.mark.written_verdict for row in rows)
     axes.set_yticks([])
     axes.grid(False, axis="y")
     axes.set_ylim(height, 0)
-    axes.set_xlim(left, max(values) * (1.3 if panel.x.log else 1.05) * (1.25 if judged else 1.0) or 1)
+    axes.set_xlim(
+        left,
+        max(shown, panel.line_at or 0.0) * (1.3 if panel.x.log else 1.05) * (1.25 if judged else 1.0) or 1,
+    )

@@ -6,7 +6,10 @@
   const hosts = [...document.querySelectorAll("[data-figure]")];
   const drawn = new Map(); // from a host to the bokeh document in it
 
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+
   function paint(host) {
+    host.dataset.painted = dark.matches ? "dark" : "light";
     const style = getComputedStyle(document.documentElement);
     const [ink, faint, line] = ["--ink", "--faint", "--line"].map((name) => style.getPropertyValue(name).trim());
     for (const model of drawn.get(host).all_models) {
@@ -69,7 +72,7 @@
     for (const details of document.querySelectorAll("section details")) details.open = true;
   });
   addEventListener("afterprint", () => hosts.forEach((host) => (host.style.zoom = "")));
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => [...drawn.keys()].forEach(paint));
+  dark.addEventListener("change", () => [...drawn.keys()].forEach(paint));
 
   for (const button of document.querySelectorAll(".legend button")) {
     button.addEventListener("click", () => {

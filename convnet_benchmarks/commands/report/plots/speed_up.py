@@ -21,7 +21,7 @@ def chart(data: ReportData) -> Chart | None:
     if not found:
         return None
     found = [one for ones in by_net(found).values() for one in ones]
-    fields = ("net", "batch", "device", "software", "value", "unit", "low", "high", "samples")
+    fields = ("net", "batch", "device", "software", "value", "low", "high", "samples")
     references = dict.fromkeys(one.unit for one in found)
     return Chart(
         "How many times as fast as the reference each variant is, from times taken in turns; the thick line "

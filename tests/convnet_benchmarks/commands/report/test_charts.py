@@ -17,7 +17,9 @@ from convnet_benchmarks.commands.report.chart import (
     Panel,
     Series,
     axis_ticks,
+    highest_shown,
     layout_rows,
+    most_ticks,
     point_names,
 )
 from convnet_benchmarks.commands.report.style import styles
@@ -55,13 +57,25 @@ def test_ticks_of_a_logarithmic_axis_are_round_and_few(values: list[float]) -> N
     assert 1 <= len(ticks) <= 12
     for tick in ticks:
         digit = round(tick / 10 ** math.floor(math.log10(tick) + 1e-9), 6)
-        assert digit in (1, 2, 5)
+        assert digit in (1, 2, 5) or max(values) < 2 * min(values)
         assert min(values) / 4 < tick < max(values) * 4
 
 
 def test_long_numbers_of_a_logarithmic_axis_do_not_touch() -> None:
     assert axis_ticks(Axis("", log=True), [259.0, 25_000.0]) == (100.0, 1e3, 1e4)
     assert axis_ticks(Axis("", log=True), [3.0, 9.0]) == (1.0, 2.0, 5.0, 10.0, 20.0)
+    assert [tick for tick in axis_ticks(Axis("", log=True), [367.0]) if 183 < tick < 478] == [200, 300, 400]
+    assert axis_ticks(Axis("", log=True), [1_367_000.0]) == (5e5, 1e6, 2e6)
+
+
+def test_a_long_number_leaves_room_for_fewer() -> None:
+    assert most_ticks([80.0]) == 6 and most_ticks([8e7]) == 3 and most_ticks([]) == 6
+
+
+def test_an_interval_far_longer_than_the_values_is_cut() -> None:
+    assert highest_shown([1.0, 2.0], [1.5, None]) == 2.0
+    assert highest_shown([1.0, 2.0], [1.5, 3.0]) == 3.0
+    assert highest_shown([1.0, 2.0], [1e6, 3.0]) == 4.0
 
 
 def test_given_ticks_are_kept_and_linear_axes_left_alone() -> None:
