@@ -153,6 +153,7 @@ def _draw_rows(figure: "Figure", panel: Panel, styles: Mapping[str, Style]) -> "
 
     rows, height = layout_rows(panel)
     left = _left_end(panel)
+    shown = highest_shown([row.mark.x for row in rows], [row.mark.high for row in rows])
     hovered = []
     for series in panel.series:
         own = [row for row in rows if row.series == series.name]
@@ -175,7 +176,7 @@ def _draw_rows(figure: "Figure", panel: Panel, styles: Mapping[str, Style]) -> "
         figure.segment(
             [row.mark.low for row in bounded],
             [row.y for row in bounded],
-            [row.mark.high for row in bounded],
+            [min(row.mark.high or row.mark.x, shown) for row in bounded],
             [row.y for row in bounded],
             line_width=3,
             color=style.colour,
@@ -189,7 +190,6 @@ def _draw_rows(figure: "Figure", panel: Panel, styles: Mapping[str, Style]) -> "
         text_baseline="middle",
         text_font_size="12px",
     )
-    shown = highest_shown([row.mark.x for row in rows], [row.mark.high for row in rows])
     judged = [row for row in rows if row.mark.written_verdict]
     if judged:
         ends = [min(max(row.mark.x, row.mark.high or row.mark.x), shown) for row in judged]

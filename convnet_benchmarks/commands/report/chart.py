@@ -16,7 +16,7 @@ _NAME_WIDTH = 42
 # Of an axis, in characters, on a telephone.
 _AXIS_WIDTH = 45
 # Digits that a logarithmic axis is numbered at: most for values within so many decades.
-_DIGITS = ((0.3, (1, 2, 3, 4, 5, 7)), (2.0, (1, 2, 5)))
+_DIGITS = ((0.3, (1, 1.5, 2, 3, 4, 5, 7)), (2.0, (1, 2, 5)))
 # An interval that reaches further than this many times the highest value is cut at the chart's end.
 _ROOM_FOR_INTERVALS = 2.0
 _EXPECTED = ("", STABLE, "met")
@@ -148,7 +148,7 @@ def axis_ticks(axis: Axis, values: Sequence[float]) -> tuple[float, ...]:
     return tuple(tick for tick in found if low - 0.5 <= math.log10(tick) <= high + 0.5)
 
 
-def _fits(digits: Sequence[int], low: float, high: float) -> bool:
+def _fits(digits: Sequence[float], low: float, high: float) -> bool:
     """Returns whether neighbours, such as 10,000 and 20,000, do not touch; the ends are logarithms."""
     nearest = min(math.log10(b / a) for a, b in itertools.pairwise([*digits, 10]))
     return _AXIS_WIDTH * nearest / (high - low + 0.5) > len(f"{10**high:,.0f}") + 1

@@ -155,7 +155,7 @@ def _draw_rows(axes: "Axes", panel: Panel, looks: Mapping[str, Style]) -> None:
         if row.name_y is not None:
             axes.text(left, row.name_y, "\n".join(row.name_lines), fontsize=8, va="center")
         if row.mark.low is not None and row.mark.high is not None:
-            axes.hlines(row.y, row.mark.low, row.mark.high, color=look.colour, linewidth=2.5)
+            axes.hlines(row.y, row.mark.low, min(row.mark.high, shown), color=look.colour, linewidth=2.5)
     if panel.line_at is not None:
         axes.axvline(panel.line_at, color=GUIDE_COLOUR, linestyle="dashed", linewidth=1.2)
     judged = any(row.mark.written_verdict for row in rows)

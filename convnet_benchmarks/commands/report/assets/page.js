@@ -66,13 +66,20 @@
   addEventListener("load", () => whenIdle(drawNext));
   // A chart keeps the width that it has on the screen: on paper it is made smaller, as wide as its panel.
   const paperWidth = (host) => (host.closest(".panels").children.length > 1 ? 325 : 680); // of A4 and Letter
+  let printing = false;
+  const repaint = () => printing || [...drawn.keys()].forEach(paint);
   addEventListener("beforeprint", () => {
+    printing = true;
     hosts.forEach(draw);
     for (const host of hosts) host.style.zoom = Math.min(1, paperWidth(host) / host.clientWidth);
     for (const details of document.querySelectorAll("section details")) details.open = true;
   });
-  addEventListener("afterprint", () => hosts.forEach((host) => (host.style.zoom = "")));
-  dark.addEventListener("change", () => [...drawn.keys()].forEach(paint));
+  addEventListener("afterprint", () => {
+    printing = false;
+    hosts.forEach((host) => (host.style.zoom = ""));
+    repaint();
+  });
+  dark.addEventListener("change", repaint); // not for paper, on which browsers are light
 
   for (const button of document.querySelectorAll(".legend button")) {
     button.addEventListener("click", () => {

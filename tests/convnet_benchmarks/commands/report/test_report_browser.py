@@ -235,9 +235,11 @@ def test_the_charts_take_the_colours_of_the_page(browser: Any, report: str, dark
     )
     assert axis == faint
     # What was drawn light, for a dark screen, is made dark on paper.
+    browser.execute_script("dispatchEvent(new Event('beforeprint'))")
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     drawn = "document.querySelector('[data-painted]')"
     assert (browser.execute_script(f"return getComputedStyle({drawn}).filter") != "none") == dark
+    browser.execute_script("dispatchEvent(new Event('afterprint'))")
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
     brightness = sum(map(int, paper.removeprefix("rgb(").removesuffix(")").split(","))) / 3
     assert (brightness < 60) == dark
