@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from gpu_engine.choice import Chosen
-from gpu_engine.compilation import GpuPhases
 from torch import Tensor, nn
 
 from benchmarks.gpu.checks.command import run
 from benchmarks.gpu.checks.decisions import decided, differing, norms_apart, recorded
 from convnet_benchmarks.nets import gpu_engine, registry
+from convnet_benchmarks.nets.gpu_engine.choice import Chosen
+from convnet_benchmarks.nets.gpu_engine.compilation import GpuPhases
 from convnet_benchmarks.nets.phases import PHASES, AutogradPhases, Phases
 from convnet_benchmarks.timing.loops import device_clock, run_loop, warm_up
 from convnet_benchmarks.workload.backends import GPU_SWITCHES
