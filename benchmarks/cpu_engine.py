@@ -31,11 +31,16 @@ import time
 from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchmarks import performance
 from convnet_benchmarks.nets.registry import NETS
 from convnet_benchmarks.tables import Column, Table
+
+if TYPE_CHECKING:
+    import torch
+
+    from convnet_benchmarks.nets.phases import Phases
 
 PHASES = ("updateOutput", "updateGradInput", "accGradParameters")
 PEERS = ("stock", "stock-best", "mm", "auto")
@@ -230,14 +235,14 @@ def work(pipe: Connection, peer: str, net: str, batch: int, options: argparse.Na
 
         if peer == "stock-best":
             with_linear_for_covering(module, x[:1])
-            module = module.to(memory_format=torch.channels_last)
+            module = module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
             x = x.to(memory_format=torch.channels_last)
-        phases = AutogradPhases(module)
+        phases: Phases = AutogradPhases(module)
         report = None
     else:
         from convnet_benchmarks.nets.engine import compile
 
-        phases = compile(
+        plan = compile(
             module,
             tuple(x.shape),
             peer,
@@ -245,7 +250,7 @@ def work(pipe: Connection, peer: str, net: str, batch: int, options: argparse.Na
             tuning=options.tuning,
             tuning_seconds=float("inf"),
         )
-        report = phases.report().as_dict()
+        phases, report = plan, plan.report().as_dict()
     prepared = time.perf_counter() - started
     phases.zeroGradParameters()
 
@@ -303,7 +308,7 @@ def tune_malloc() -> None:
     libc.mallopt(m_top_pad, 64 << 20)
 
 
-def with_linear_for_covering(module: "torch.nn.Module", example: "torch.Tensor") -> None:  # noqa: F821
+def with_linear_for_covering(module: "torch.nn.Module", example: "torch.Tensor") -> None:
     """Replaces convolutions that cover their whole input by Linear layers, as a careful user would."""
     import torch
     from torch import nn

@@ -90,7 +90,8 @@ def compare(
         return float((first - exact).abs().max() / exact.abs().max())
 
     with contextlib.ExitStack() as stack:
-        runs, samples = {}, {}
+        runs: dict[str, Any] = {}
+        samples: dict[str, list[float]] = {}
         for peer in peers:
             own, given = copy.deepcopy(module), input.clone()
             opened = stack.enter_context(open_inference(BACKENDS[peer], own, given, given.device))

@@ -11,11 +11,12 @@ import copy
 import statistics
 import time
 from collections.abc import Callable
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.autograd.graph import get_gradient_edge
+from torch.autograd.graph import GradientEdge, get_gradient_edge
 
 from benchmarks import performance
 from convnet_benchmarks.nets.phases import AutogradPhases
@@ -36,7 +37,8 @@ class HandWritten:
 
     def updateOutput(self, input: Tensor) -> Tensor:
         self.input = h = input.detach().requires_grad_()
-        self.inputs, self.edges = [], []
+        self.inputs: list[Tensor] = []
+        self.edges: list[GradientEdge] = []
         for layer in self.convolutions:
             self.inputs.append(h)
             h = F.conv2d(h, layer.weight, layer.bias, padding=1)
@@ -46,9 +48,8 @@ class HandWritten:
         return h.detach()
 
     def updateGradInput(self, gradOutput: Tensor) -> Tensor:
-        gradInput, *self.gradients = torch.autograd.grad(
-            self.output, [self.input, *self.edges], gradOutput, retain_graph=True
-        )
+        leaves: list[Any] = [self.input, *self.edges]
+        gradInput, *self.gradients = torch.autograd.grad(self.output, leaves, gradOutput, retain_graph=True)
         return gradInput
 
     def accGradParameters(self) -> None:
@@ -57,8 +58,8 @@ class HandWritten:
                 _, weight, bias = torch.ops.aten.convolution_backward.default(
                     gradient, input, layer.weight, [PLANES], *SIZES, False, [0, 0], 1, [False, True, True]
                 )
-                layer.weight.grad.add_(weight)
-                layer.bias.grad.add_(bias)
+                layer.weight.grad.add_(weight)  # type: ignore[union-attr]
+                layer.bias.grad.add_(bias)  # type: ignore[union-attr]
 
 
 def timed(work: Callable[[], object]) -> float:

@@ -104,7 +104,7 @@ def plain_read(path: Path) -> np.ndarray:
     with path.open("rb", buffering=0) as file:
         done = 0
         while done < len(array):
-            done += file.readinto(array[done:])
+            done += file.readinto(array[done:].data)
     return array
 
 

@@ -54,7 +54,7 @@ def _compare(name: str, batch: int) -> dict[str, Any]:
     ms: dict[str, list[float]] = {}
     for way, backend in ways.items():
         ours = copy.deepcopy(made).to("cuda")
-        theirs = copy.deepcopy(made).to("cuda").to(memory_format=torch.channels_last)
+        theirs = copy.deepcopy(made).to("cuda").to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         plain = _plain_pass(theirs, input.contiguous(memory_format=torch.channels_last))
         clock = device_clock(input.device)
         with _three_phases(backend, ours, input) as phases, framework_switches(replace(backend, cudnn=True)):

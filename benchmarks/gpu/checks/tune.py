@@ -91,7 +91,7 @@ def _compare(name: str, batch: int, dtype: torch.dtype, with_layers: bool) -> It
             yield entry
             if not with_layers:
                 break
-    theirs = module().to(memory_format=torch.channels_last)
+    theirs = module().to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def by_ways(on: bool, one_pass: Callable[[], None]) -> Callable[[], None]:
         def work() -> None:

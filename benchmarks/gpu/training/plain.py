@@ -5,6 +5,7 @@ Each function trains without end; the meter is told of every evaluation of the l
 
 import contextlib
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -167,7 +168,8 @@ def _gram(x: Tensor) -> Tensor:
 
 def _neural_style(meter: Meter, size: Size, small: bool) -> None:
     side = 32 if small else 512
-    features = registry.build(registry.NETS["vgg19"], 1)[0][:30].to(DEVICE).requires_grad_(False)
+    net: Any = registry.build(registry.NETS["vgg19"], 1)
+    features = net[0][:30].to(DEVICE).requires_grad_(False)
 
     def kept(x: Tensor) -> tuple[list[Tensor], Tensor]:
         grams = []

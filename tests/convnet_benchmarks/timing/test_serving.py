@@ -99,8 +99,9 @@ def test_the_search_gives_up_at_low_rates() -> None:
 
 def test_capacity() -> None:
     clock = Simulated()
-    assert capacity(clock.work, 4, 20, clock) == (pytest.approx(4 / PASS), None)
-    assert capacity(clock.work, 1, 5, clock) == (pytest.approx(1 / PASS), pytest.approx(1e3 * PASS))
+    throughput, latency = capacity(clock.work, 4, 20, clock)
+    assert throughput == pytest.approx(4 / PASS) and latency is None
+    assert capacity(clock.work, 1, 5, clock) == pytest.approx((1 / PASS, 1e3 * PASS))
 
 
 def test_arrivals_have_their_rate_and_follow_from_the_seed() -> None:
