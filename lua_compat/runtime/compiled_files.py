@@ -66,7 +66,8 @@ class CompiledFiles:
         return files if library == self._of_library() else {}
 
     def _place(self) -> Path:
-        return user_cache() / f"lua-files-{zlib.crc32(self._library.encode()):08x}"
+        """Returns the file of this LuaJIT and this copy of th: it is read whole at each start."""
+        return user_cache() / f"lua-files-{zlib.crc32(f'{self._library}:{__file__}'.encode()):08x}"
 
     def _of_library(self) -> tuple[str, tuple[int, int] | None]:
         return self._library, _state_of(self._library)

@@ -79,11 +79,10 @@ function heap.renew(m)
    end
 end
 
--- Adds a piece with room for `size` bytes, unless another thread has.
-function heap.grow(m, size)
-   python.object_grow(m.number, m.header.newest, size + 64)
-   heap.renew(m)
-end
+-- Whether this state knows all pieces in which there are blocks.
+function heap.is_known(m) return m.header.newest <= #m.pieces end
+
+function heap.damaged() error('tds: the memory of a shared object is damaged', 0) end
 
 -- A pointer to a block of `size` bytes; nil if there is no such block (in a piece that this state knows).
 local function pointer(m, reference, size)
@@ -113,15 +112,21 @@ end
 -- The bytes that a block of `size` bytes takes.
 function heap.taken(size) return class_sizes[class_of(size)] end
 
+-- Adds a piece with room for a block of `size` bytes, unless another thread has added one.
+function heap.grow(m, size)
+   python.object_grow(m.number, #m.pieces, class_sizes[class_of(size)])
+   heap.renew(m)
+end
+
 -- Takes a block of `size` bytes. Returns a reference and a pointer; nil: the heap has to grow. Like what follows, only
--- for the state that holds the lock.
+-- for the state that holds the lock, and knows all pieces.
 function heap.take(m, size)
    local header, class = m.header, class_of(size)
    local bytes, freed = class_sizes[class], header.freed[class]
    if freed ~= 0 then
-      local p = pointer(m, freed, bytes)
-      header.freed[class] = p and cast(double_pointer, p)[0] or 0
-      if p then return freed, p end
+      local p = pointer(m, freed, bytes) or heap.damaged()
+      header.freed[class] = cast(double_pointer, p)[0]
+      return freed, p
    end
    local newest = #m.pieces
    if header.free_from + bytes > header.free_to and newest > header.newest then
@@ -130,7 +135,7 @@ function heap.take(m, size)
    end
    local reference = header.free_from
    if reference + bytes > header.free_to then return end
-   local p = pointer(m, reference, bytes)
+   local p = pointer(m, reference, bytes) or heap.damaged()
    header.free_from = reference + bytes
    return reference, p
 end
@@ -142,8 +147,7 @@ function heap.free(m, reference, size)
       header.free_from, header.free_to = reference, reference + bytes
       return
    end
-   local p = pointer(m, reference, bytes)
-   if not p then return end
+   local p = pointer(m, reference, bytes) or heap.damaged()
    cast(double_pointer, p)[0] = header.freed[class]
    header.freed[class] = reference
 end

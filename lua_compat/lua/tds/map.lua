@@ -146,7 +146,7 @@ local function settled(m, read, ...)
          local a, b, c, d = read(m, ...)
          if heap.is_version(m, version) then
             if a then return a, b, c, d end
-            error('tds: the memory of a shared object is damaged', 0)
+            heap.damaged()
          end
       end
       if attempt < TRIES then
@@ -270,12 +270,13 @@ local function make_slots(m, n)
 end
 
 -- Sets or (kind NONE) removes a value. Returns whether that is done, then: whether the key is new, the kinds and values
--- of the value that was there and of the key that is gone. Or false and the bytes by which the heap has to grow (0:
--- pieces have to be found).
+-- of the value that was there and of the key that is gone. Or false and the bytes for which the heap has to grow; false
+-- alone: pieces have to be found.
 local function set(m, key_kind, key, hash, kind, value)
    local header = m.header
+   if not heap.is_known(m) then return false end
    local slots, count = slots_of(m)
-   if not slots and header.table ~= 0 then return false, 0 end
+   if not slots and header.table ~= 0 then heap.damaged() end
    local place, new_place
    if slots then place, new_place = find(m, slots, count, key_kind, key, hash) end
    if not place and kind == NONE then return true end
@@ -320,7 +321,7 @@ function attempt(m, key_kind, key, hash, kind, value)
    heap.unlock(m)
    if not ok then error(done, 0) end
    if done then return a, b, c, d, e end
-   if a > 0 then heap.grow(m, a) else heap.renew(m) end
+   if a then heap.grow(m, a) else heap.renew(m) end
    return attempt(m, key_kind, key, hash, kind, value)
 end
 

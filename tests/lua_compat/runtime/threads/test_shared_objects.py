@@ -144,6 +144,30 @@ def test_threads_change_one_hash_at_the_same_time(tmp_path: Path) -> None:
     )
 
 
+def test_threads_find_the_memory_that_others_have_added(tmp_path: Path) -> None:
+    run_lua(
+        tmp_path,
+        """
+        threads.Threads.serialization(SHARED)
+        local tds = require 'tds'
+        local hash, texts = tds.Hash(), {}
+        local pool = threads.Threads(3, function() require 'tds' end)
+        for i = 1, 90 do
+           texts[i] = ('x'):rep(i % 7 == 0 and 300 * i or i)
+           if i % 5 == 0 then pool:synchronize() end -- the key before is there
+           pool:addjob(function()
+              hash[i] = ('x'):rep(i % 7 == 0 and 300 * i or i)
+              hash['of ' .. i] = i
+              if i > 1 and i % 5 == 0 then hash[i - 1] = nil end
+           end)
+        end
+        pool:synchronize()
+        for i = 1, 90 do assert(hash['of ' .. i] == i and hash[i] == (i % 5 ~= 4 and texts[i] or nil)) end
+        pool:terminate()
+        """,
+    )
+
+
 def test_objects_go_to_and_fro_and_hold_what_they_contain(tmp_path: Path) -> None:
     run_lua(
         tmp_path,
