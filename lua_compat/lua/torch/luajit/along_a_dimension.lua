@@ -523,7 +523,7 @@ function along.scatter_apart(r, d, index, t, number)
 end
 
 -- r = the slices of t at the indices (known to be in range) along dimension d.
-local COPIED_AT_ONCE = 2 ^ 16 -- bytes
+local COPIED_AT_ONCE = 2 ^ 21 -- bytes; above that, several threads are faster
 local BLOCK = 64 -- bytes; smaller blocks are copied faster element by element
 function along.select(r, t, d, index)
    local T, n = r.T, index[1]
@@ -532,7 +532,7 @@ function along.select(r, t, d, index)
       return no 'other types, or a result that is not contiguous or shares memory'
    end
    local elements = count(r)
-   if (n > few.LIMIT or elements * T.size > COPIED_AT_ONCE) and not few.fits_for_now(elements) then
+   if elements * T.size > COPIED_AT_ONCE and not few.fits_for_now(elements) then
       return no 'many elements'
    end
    local places, place_step = first_element(index), index[2]

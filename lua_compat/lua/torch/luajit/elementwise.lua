@@ -512,15 +512,17 @@ end
 -- A statement that updates `result` from $x and $y, and perhaps v -> function(t, s, start, v): the result over all
 -- elements, or nil. for_whole: also for whole numbers; 'IN_64_BITS': computed as in C. for_many: also for many real
 -- numbers: 'FLOATS' (which Torch7, too, adds up in order, as doubles), 'REALS' (floats and doubles), or 'SAME_BITS'
--- (until PyTorch, which computes the same bits, is loaded), or 'OF_LAYER' (until PyTorch is loaded).
+-- (until PyTorch, which computes the same bits, is loaded), or 'OF_LAYER' (until PyTorch is loaded); or for many whole
+-- numbers: 'WHOLE'.
 local MOST_IN_ORDER = 2 ^ 20
 function few.reduction(statement, for_whole, for_many)
    local same_bits, of_layer, in_64_bits = for_many == 'SAME_BITS', for_many == 'OF_LAYER', for_whole == 'IN_64_BITS'
    local run = loops(statement, keys_of.computed, in_64_bits and as_c_does or as_numbers)
+   local of_wholes = for_many == 'WHOLE'
    local largest = for_many == 'FLOATS' and 4 or for_many == 'REALS' and 8 or 0 -- bytes of an element
    local function is_for_lua(T, t, n)
       return small(t, n) or (for_whole and T.whole or (same_bits or of_layer) and T.real) and fits_for_now(n)
-         or T.real and T.size <= largest and n <= MOST_IN_ORDER and few.LIMIT > 0
+         or (T.real and T.size <= largest or T.whole and of_wholes) and n <= MOST_IN_ORDER and few.LIMIT > 0
    end
    return function(t, s, start, v)
       local n, T = count(t), t.T

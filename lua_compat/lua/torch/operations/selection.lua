@@ -31,7 +31,7 @@ local function check_index(index, source, d, where)
 end
 
 local count_outside = way('out_of_range',
-   few.reduction('if not ($x >= 1 and $x <= v) then result = result + 1 end', true))
+   few.reduction('if not ($x >= 1 and $x <= v) then result = result + 1 end', true, 'WHOLE'))
 -- Whether any index is outside 1..size.
 local function out_of_range(index, size)
    if index.nd == 0 then return false end
