@@ -149,7 +149,7 @@ def of_result(kind: str, document: Mapping[str, Any], ran: Ran) -> Setup:
         kind=kind,
         device="cuda" if ran.device.startswith("cuda") else "cpu",
         batch_size=ran.batch_size,
-        batched=len(ran.input_shape) > 3,
+        batched=len(ran.input_shape) > 3 or ran.batch_size > 1 or bool(ran.inputs),
         kernels=str(document.get("backend", {}).get("name", ran.backend)),
         net=ran.net,
         input=ran.inputs

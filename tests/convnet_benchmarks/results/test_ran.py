@@ -1,5 +1,6 @@
 """What ran is read from the file's own field; files that are older than the field are read without it."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 import torch
 
 from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.legacy.setup import of_result
 from convnet_benchmarks.nets import registry
 from convnet_benchmarks.results.load import load
 from convnet_benchmarks.results.runs import load_runs
@@ -50,6 +52,22 @@ def test_a_run_knows_its_batch_size(tmp_path: Path) -> None:
     (new,) = load_runs(made_results.write(tmp_path / "new.json", with_ran("benchmark")))
     (old,) = load_runs(made_results.write(tmp_path / "old.json", made_results.benchmark()))
     assert (new.batch_size, old.batch_size) == (5, None)
+
+
+@pytest.mark.parametrize(
+    ("size", "shape", "inputs", "said"),
+    [
+        (1, (3, 32, 32), "", "one sample"),
+        (1, (1, 3, 32, 32), "", "batch 1"),
+        (5, (5, 20), "", "batch 5"),
+        (1, (1, 16), "ids 1x16, mask 1x16", "batch 1"),
+    ],
+)
+def test_one_sample_is_an_input_without_a_batch(
+    size: int, shape: tuple[int, ...], inputs: str, said: str
+) -> None:
+    ran = replace(RAN, batch_size=size, input_shape=shape, inputs=inputs)
+    assert said in str(of_result("benchmark", {}, ran))
 
 
 @pytest.mark.parametrize("kind", ["benchmark", "points", "ops", "flops"])
