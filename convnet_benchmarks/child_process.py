@@ -17,9 +17,7 @@ _ERRORS = {kind.__name__: kind for kind in (UserError, OutOfDeviceMemoryError)}
 
 
 def environment(variables: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Returns this process's variables, with this package where the child imports from, and ``variables``
-    on top.
-    """
+    """Returns a child's environment variables: this process's, a path to this package, and ``variables``."""
     package = str(Path(__file__).resolve().parent.parent)
     path = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
     return {**os.environ, "PYTHONPATH": path, **(variables or {})}
@@ -38,8 +36,8 @@ def call(function: str, argument: Any, *, wrapper: Sequence[str] = ()) -> Any:
     """Returns the result of ``function`` ("module:name") called with ``argument`` in a new process.
 
     ``wrapper`` is a command that runs another one, such as ``perf stat``. A UserError of the function is
-    raised here; so is one when the process was killed, or a net ended it. RuntimeError for what else went
-    wrong there.
+    raised again here. A process that was killed, or that a net ended, is a UserError, too. Any other failure
+    is a RuntimeError.
     """
     command = [*wrapper, sys.executable, "-m", __name__, function]
     done = subprocess.run(

@@ -15,7 +15,7 @@ _EXAMPLES = (
     "sweep --nets alexnet_owt,googlenet --batch-sizes 1,2,4,8",
     "report sweep.jsonl --out report.html",
 )
-# What is part of a command, and may be taken for one.
+# Parts of commands that may be taken for commands.
 _PARTS = {
     "roofline": "flops --parts roofline",
     "slope": "flops --parts slope",

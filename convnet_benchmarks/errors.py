@@ -34,7 +34,7 @@ class OutOfDeviceMemoryError(UserError):
 
 
 def unknown(what: str, name: str, accepted: Iterable[str]) -> str:
-    """Returns the complaint about ``name``, which is none of ``accepted``: the likely ones first."""
+    """Returns the error for ``name``, which is none of ``accepted``: the likely ones first."""
     return f"unknown {what} '{name}'{did_you_mean(name, accepted)}; accepted: {', '.join(accepted)}"
 
 

@@ -19,7 +19,7 @@ SCHEMA = "convnet-benchmarks/1"
 class OutputFile:
     """A file to be written at the end of a run, opened for writing at its start.
 
-    An unwritable place is so reported before the measuring, not after it. The content goes to a file
+    So an unwritable place is reported before anything is measured. The content goes to a file
     that gets the target's name when it is complete; a device or pipe is written directly, and so is the file
     that stdout or stderr goes to. A link stays: what it points to is written. Raises UserError that names
     ``option`` and the path.
@@ -69,7 +69,7 @@ class OutputFile:
         self.discard()
 
     def discard(self) -> None:
-        """Leaves nothing behind of what was not completed."""
+        """Removes what was not completed."""
         with contextlib.suppress(OSError):  # what could not be flushed is thrown away with the file
             self._stream.close()
         if self._unfinished is not None:

@@ -23,10 +23,10 @@ _SECONDS_BETWEEN_DETAILS = 10.0
 
 
 class Progress:
-    """A line on a terminal that is taken away again; in a pipe or a file, one line for each step.
+    """A line on a terminal, removed in the end; in a pipe or a file, one line for each step.
 
-    It says which step runs, of how many, and how much longer the remaining ones take, each as long as one has
-    taken so far, but for those that only prepared the others. Not ``shown``: nothing is written.
+    It says which step of how many runs, and estimates the time left from the steps done so far, without those
+    that only prepared the others. Nothing is written unless ``shown``.
     """
 
     def __init__(self, steps: int, shown: bool = True, stream: TextIO | None = None) -> None:
@@ -43,7 +43,7 @@ class Progress:
         self._last_detail = float("-inf")
 
     def start(self, what: str, *, preparing: bool = False, on_terminals_only: bool = False) -> None:
-        """Begins a step, and so ends the one before. ``preparing``: the others take another time."""
+        """Begins a step, which ends the one before. ``preparing``: it does not count in the estimate."""
         if self._preparing:
             self._begin, self._prepared = time.monotonic(), self._step
         self._preparing, self._parts = preparing, None
@@ -58,7 +58,7 @@ class Progress:
         self._last_detail = time.monotonic()
 
     def detail(self, what: str, part: int, parts: int) -> None:
-        """Says how far the step is that was begun last: ``part`` of ``parts`` begins, counted from 1."""
+        """Says how far the current step is: ``part`` of ``parts`` begins, counted from 1."""
         if not self._shown:
             return
         now = time.monotonic()
@@ -74,7 +74,7 @@ class Progress:
             self._last_detail = now
 
     def clear(self) -> None:
-        """Takes the line away, so that other text can be written."""
+        """Removes the line, so that other text can be written."""
         if self._line is not None:
             self._line.stop()
             self._line = None

@@ -1,1 +1,1 @@
-"""Offers ``import convnet_benchmarks`` its functions: docs/python.md."""
+"""The functions of ``import convnet_benchmarks``: docs/python.md."""

@@ -1,4 +1,4 @@
-"""Measures a module of the caller's."""
+"""Measures any module: the function ``benchmark``."""
 
 import copy
 import os

@@ -1,6 +1,6 @@
 """Instructions that this process's threads retire, as Linux's perf events count them.
 
-Of the packages on PyPI none counts more than the thread that asks; PyTorch computes on others, too.
+No package on PyPI counts beyond the calling thread, and PyTorch computes on others, too.
 """
 
 import contextlib
@@ -43,9 +43,7 @@ class InstructionCounter:
             raise UnreadableError(f"instructions: {_reason(error)}") from None
 
     def read(self) -> float:
-        """Returns what has been counted so far; where counters were shared in turns, as much as that makes
-        of the whole time.
-        """
+        """Returns what has been counted so far. If counters took turns, it is scaled to the whole time."""
         total = 0.0
         for file in self._files:
             count, wanted, counted = _READING.unpack(os.read(file, _READING.size))

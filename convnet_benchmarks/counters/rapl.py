@@ -22,7 +22,7 @@ class _Domain:
     last: int
 
     def grown(self) -> int:
-        """Returns the microjoules since the call before. It must not have gone round twice meanwhile."""
+        """Returns the microjoules since the call before. It must not have wrapped twice since then."""
         now = int(self.file.read_text(encoding="ascii"))
         grown, self.last = now - self.last, now
         return grown if grown >= 0 else grown + self.range
@@ -45,8 +45,8 @@ class RaplEnergy:
             raise UnreadableError("joules: this machine shows no RAPL packages in /sys/class/powercap")
 
     def read(self) -> float:
-        """Returns joules since this was made; a counter goes round once in a few minutes under load, and
-        must be read before it does again.
+        """Returns joules since this was made. A counter wraps within minutes under load, and must be read
+        before it wraps again.
         """
         self._joules += sum(domain.grown() for domain in self._domains) / 1e6
         return self._joules

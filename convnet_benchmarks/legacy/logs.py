@@ -1,7 +1,8 @@
 """The logs that Torch7's convnet benchmarks printed, as values.
 
-Read are the two legacy scripts in all their forms (``benchmark``'s phases, ``benchmark_criterion``'s
-``:Net Forward:`` lines and its ``t1 ... seconds`` lines), pasted into a Markdown list or not, and
+Reads the output of the two legacy scripts in all its forms (``benchmark``'s phases,
+``benchmark_criterion``'s ``:Net Forward:`` lines and its ``t1 ... seconds`` lines), pasted into a Markdown
+list or not, and
 soumith/convnet-benchmarks' ``imagenet_winners`` and ``layerwise_benchmarks``. A log may hold several runs.
 """
 
@@ -116,7 +117,7 @@ def parse_model(text: str) -> tuple[Layer, ...]:
 def parse_log(text: str) -> tuple[LoggedRun, ...]:
     """Returns the runs of a log, in its order. Lines of other programs are passed over.
 
-    Raises ValueError if no line is a benchmark's, a printed model is cut short or a number may be two.
+    Raises ValueError if no line is a benchmark's, a printed model is cut short or a number is ambiguous.
     """
     lines = list(_whole_models(text.splitlines()))
     numbers: dict[str, float] = {}

@@ -41,8 +41,8 @@ def milliseconds(after: str) -> float:
 def read_numbers(texts: Sequence[str]) -> list[float]:
     """Returns the numbers of one log, which were all written by the same rules.
 
-    '1,234' alone may be either; the others say which it is. Raises ValueError for a number that is none, or
-    may be two.
+    '1,234' alone is ambiguous; the other numbers decide. Raises ValueError for a text that is not a number,
+    or is ambiguous.
     """
     either = []
     marks = set()

@@ -141,7 +141,7 @@ class LegacyOptions:
         "tuning",
         "quick",
         str,
-        "how kernels are chosen: on a CPU quick goes by a rule, and later runs time some for a second each; "
+        "how kernels are chosen: on a CPU quick follows a rule, and later runs time some for a second each; "
         "thorough times them all. On a GPU quick takes seconds, and cuDNN tries 4 kernels instead of 10",
         legacy=False,
         metavar="|".join(TUNINGS),
@@ -151,7 +151,7 @@ class LegacyOptions:
         "tuning-seconds",
         None,
         seconds_or_none,
-        "how long it may time kernels, 0: none; the rest goes by similar layers or a rule [by --tuning]",
+        "how long it may time kernels, 0: none; similar layers or a rule decide the rest [by --tuning]",
         legacy=False,
         metavar="SECONDS",
     )
@@ -168,7 +168,7 @@ class LegacyOptions:
         None,
         input_size,
         "size of one sample, as -z, -x and -y together; several inputs by name, samples first: "
-        "ids:2x128 mask:2x128; a net from outside needs it [the net's own]",
+        "ids:2x128 mask:2x128; required for a net of your own [the net's own]",
         legacy=False,
         metavar="ZxXxY",
     )
@@ -279,7 +279,7 @@ class _HelpFormatter(HelpFormatter):
 
 
 class _Parser(ArgumentParser):
-    """Options from a dataclass, complaints on one line."""
+    """Options from a dataclass, errors on one line."""
 
     error = OneLineParser.error
 

@@ -1,4 +1,4 @@
-"""A run as the options of a legacy script ask for it: what they say, found once and handed on."""
+"""The run that the options of a legacy script ask for: resolved once, and handed on."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -111,7 +111,7 @@ def _check_together(options: Any) -> None:
 
 
 def _run(script: Script, request: Request, report: Callable[[LegacyRun, str], None]) -> None:
-    """Makes a run; ``report`` gets it with its status, also of one that came to no end."""
+    """Makes a run. ``report`` gets it with its status, even if it did not finish."""
     options = request.options
     processes = join(options.cuda)
     workload: Workload | None = None
@@ -179,13 +179,14 @@ def _run(script: Script, request: Request, report: Callable[[LegacyRun, str], No
         if status == "complete":
             processes.end_together()  # after a failure the others may never come here
         processes.close()
-        gc.freeze()  # else Python would look through all that is left once more at its end
+        gc.freeze()  # else Python would look through everything once more as it ends
 
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Looks for no garbage while this is open, nor later among what is made meanwhile: PyTorch's modules,
-    which Python would look through several times while it loads them."""
+    """Keeps the garbage collector off while this is open, and afterwards from what was made meanwhile: it
+    would look through PyTorch's modules several times while they load.
+    """
     was = gc.isenabled()
     gc.disable()
     try:

@@ -40,10 +40,10 @@ class Setup:
         return ", ".join([self.kind, self.net, self.device, self.kernels, samples, *size])
 
 
-# Runs that differ in these did other work: their times are not compared.
+# Runs that differ in these did different work: their times are not compared.
 _WORK = ("kind", "net", "input", "batch_size")
 _SHOWN = 3  # runs of a file
-# These are told, and what is compared; among several runs one of the same device is meant.
+# Runs that differ in these are compared, and the difference is told; one of the same device is preferred.
 _TOLD = ("device", "batched", "kernels")
 
 

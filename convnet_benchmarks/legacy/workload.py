@@ -34,7 +34,7 @@ class Workload:
 
 
 def prepare(request: Request, rank: int = 0) -> Workload:
-    """Builds everything a run needs, from cheap checks to costly memory. ``rank``: of the process on this
+    """Builds everything a run needs, cheap checks first. ``rank``: of the process on this
     machine, which takes the GPU after those of the others.
 
     Raises UserError (bad options), and OutOfDeviceMemoryError or LacksGpuMemoryError (a batch that cannot
@@ -71,7 +71,7 @@ def prepare(request: Request, rank: int = 0) -> Workload:
         engine.compile_ahead(on_meta, backend.engine, dtype, shape, timed)  # while the net is made
     module = registry.build(net, options.seed)
     for child in module.modules():
-        # A net from outside may still need what a ReLU of its would overwrite.
+        # A net from outside may still need what its ReLU would overwrite.
         if isinstance(child, torch.nn.ReLU) and not (net.own_parameters and options.relu_inplace):
             child.inplace = options.relu_inplace
     text = torch7_string(net_within(module), names)
@@ -95,7 +95,7 @@ def prepare(request: Request, rank: int = 0) -> Workload:
 
 
 def _converted(module: "nn.Module", dtype: str) -> str:
-    """Returns what says that a net made in bfloat16, say, becomes one of ``dtype``; empty if none does."""
+    """Returns the note that the net's numbers (bfloat16, say) become ``dtype``; empty if they do not."""
     own = {str(one.dtype).removeprefix("torch.") for one in module.parameters() if one.is_floating_point()}
     if len(own) != 1 or own & {dtype, "float32"}:
         return ""

@@ -1,4 +1,4 @@
-"""argparse with its complaints as one line on stderr."""
+"""argparse whose errors are one line on stderr."""
 
 import argparse
 from collections.abc import Sequence

@@ -24,7 +24,7 @@ def processes(record: Mapping[str, Any]) -> int:
 
 
 def processes_note(records: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Returns a line for below a table of figures that come from several processes."""
+    """Returns the note below a table of figures that come from several processes."""
     return several_note([processes(record) for record in records])
 
 
@@ -34,7 +34,7 @@ def in_rounds(
     measure: Callable[[list[Thing]], Iterator[tuple[Thing, Record]]],
     merge: Callable[[Record, Record], Record],
 ) -> Iterator[tuple[Thing, Record]]:
-    """Yields every thing with its record each time that it has been measured in one process more.
+    """Yields every thing with its record each time that it has been measured in one more process.
 
     ``lacking``: in how many more each is to be measured; ``known``: its record so far, which is kept up to
     date. All things take turns: ``measure`` gets those of a round and measures each in new processes. What

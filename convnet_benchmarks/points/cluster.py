@@ -1,7 +1,7 @@
 """The workers of a Dask scheduler: a study's measurements on other machines, one at a time on each.
 
-Dask says who is free, and gives the work of a worker that is lost to another. What is sent are functions of
-this package, by name: a worker must have the same version of it.
+Dask knows which workers are free, and gives a lost worker's work to another. Functions are sent by name: a
+worker must have the same version of this package.
 """
 
 import contextlib

@@ -39,7 +39,7 @@ class PointWorker:
     """A process that runs points; see ``points/worker.py`` for what it can be asked.
 
     ``memory_budget``: bytes of resident memory, Python's and PyTorch's own included, beyond which it is
-    ended. ``time_limit``: seconds for one answer. ``cores``: what it keeps to.
+    ended. ``time_limit``: seconds for one answer. ``cores``: the only ones it uses.
     ``variables``: of the environment, on top of this process's.
     """
 

@@ -2,7 +2,7 @@
 
 A history is cut where the ranks on both sides differ most (Pettitt 1979, A non-parametric approach to the
 change-point problem), if by chance, the same values in another order, so large a difference is rare; then
-each part is looked at in the same way. Ranks make it deaf to single outliers.
+each part is looked at in the same way. Ranks make it insensitive to single outliers.
 """
 
 import random

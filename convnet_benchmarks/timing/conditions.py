@@ -1,4 +1,4 @@
-"""The machine while something is timed: its clock, and the processor time, instructions and energy of it.
+"""The machine while something is timed: its clock, and the processor time, instructions and energy used.
 
 Read between timed passes, never during one. What a machine does not tell is None, or is not there.
 """
@@ -59,7 +59,7 @@ class Conditions:
         self.looks.append((passes, self.clock_mhz()))
 
     def leaving_out(self, work: Callable[[], None]) -> Callable[[], None]:
-        """Returns ``work`` between passes so that it is not taken for theirs."""
+        """Returns ``work``, done between passes, such that it is not counted as theirs."""
 
         def left_out() -> None:
             self._account()

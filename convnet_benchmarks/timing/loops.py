@@ -89,7 +89,7 @@ def device_clock(device: "torch.device", *, cold_cache: bool = False, synchronis
 
 
 class Watch(Protocol):
-    """Who looks at the machine between loops of passes: ``timing/conditions.py``."""
+    """Looks at the machine between loops of passes: ``timing/conditions.py``."""
 
     def start(self) -> None:
         """Begins to account for passes; what happened since the last look belongs to none."""
@@ -191,7 +191,7 @@ def run_until_settled(
 ) -> Loop:
     """Repeats until the median is known to 1 %, the noise has reached its floor, or time is up.
 
-    ``watch`` sees the passes only, not what is reckoned between them.
+    ``watch`` sees the passes only, not what is computed between them.
     """
     settling = settling or Settling()
     begin = time.perf_counter()

@@ -19,7 +19,7 @@ from convnet_benchmarks.timing.statistics import (
 
 PROCESSES_DIFFER = "processes differ"
 _DIFFER_ADVICE = "more of them (--processes) narrow the interval"
-# There are too few of them for how much they differ: what stands for the interval is their range.
+# Too few for how much they differ: their range stands in for the interval.
 TOO_FEW_PROCESSES = "too few processes"
 _TOO_FEW_ADVICE = f"the range is shown, not an interval: use --processes {FEWEST_FOR_AN_INTERVAL} or more"
 # Student's t, 97.5 %, by the number of values: two to five of them.

@@ -38,7 +38,7 @@ def without_tensors(text: str) -> str:
 
 
 def author_error(net: Net, error: Exception) -> UserError | None:
-    """Returns what to tell of an error in the code of ``net``; None if none of its author's code was
+    """Returns the error to show for one in the code of ``net``; None if none of its author's code was
     running.
     """
     if not net.own_parameters or not raised_by_author(error):

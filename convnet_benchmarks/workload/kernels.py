@@ -232,7 +232,7 @@ def phase_steps(phases: "Phases", input: Any) -> dict[str, Callable[[], object]]
 
 
 def _start_autograd(device: "torch.device") -> None:
-    """Lets PyTorch's thread for backward passes meet the GPU in a small operation.
+    """Has PyTorch's thread for backward passes first use the GPU in a small operation.
 
     Where its first is a matrix product, PyTorch warns that the thread has no CUDA context.
     """

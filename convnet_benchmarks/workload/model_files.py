@@ -1,4 +1,4 @@
-"""Parameters in files: a state_dict (.pt, .safetensors) read, and that, a Torch7 .t7 or Python written."""
+"""Reads a net's parameters from a state_dict, and writes them as one, as a Torch7 .t7 or as Python."""
 
 import os
 import sys
@@ -90,9 +90,9 @@ def check_folder(path: str, option: str) -> None:
 
 
 def write_model(module: "nn.Module", path: str, option: str) -> None:
-    """Writes the state_dict, with .t7 the module for Torch7, with .py its text and its numbers beside that.
+    """Writes the state_dict; for .t7 the module for Torch7; for .py its code, and its numbers beside it.
 
-    Raises UserError if that cannot be.
+    Raises UserError if it cannot be written.
     """
     from lua_compat import t7
     from lua_compat.conversion import ConversionError, from_torch

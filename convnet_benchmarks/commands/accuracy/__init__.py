@@ -1,4 +1,4 @@
-"""``convnet-benchmarks accuracy``: how often a net is right, and whether backends answer alike."""
+"""``convnet-benchmarks accuracy``: how accurate a net is, and whether backends agree."""
 
 import argparse
 from collections.abc import Sequence
@@ -38,7 +38,9 @@ def _parser(program: str) -> argparse.ArgumentParser:
         "--weights", metavar="FILE", help="a state_dict (.pt, .safetensors) or a Torch7 model (.t7)"
     )
     parser.add_argument("--get", metavar="PATH", help="where in a .t7 file the model is: net, models.2")
-    parser.add_argument("--save", metavar="FILE", help="the net, trained: .pt, .safetensors or .t7")
+    parser.add_argument(
+        "--save", metavar="FILE", help="where to write the trained net: .pt, .safetensors or .t7"
+    )
     parser.add_argument(
         "--backends",
         type=names,
@@ -48,18 +50,24 @@ def _parser(program: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:N [cpu]")
     parser.add_argument("--batch-size", type=positive, default=32, help="images at a time [32]")
-    parser.add_argument("--limit", type=positive, metavar="N", help="the first N examples only")
-    parser.add_argument("--epochs", type=positive, default=12, help="of training on digits [12]")
+    parser.add_argument("--limit", type=positive, metavar="N", help="use only the first N examples")
+    parser.add_argument("--epochs", type=positive, default=12, help="epochs of training on the digits [12]")
     images = parser.add_argument_group("images")
     images.add_argument("--images", metavar="FOLDER", help="a folder for each class, or with --labels")
     images.add_argument("--labels", metavar="FILE", help="lines 'image label': a number from 0, or a class")
     images.add_argument(
         "--classes", metavar="FILE", help="the classes in the order of the outputs, one a line (synsets)"
     )
-    images.add_argument("--resize", type=positive, metavar="N", help="the shorter side [crop / 0.875]")
-    images.add_argument("--crop", type=positive, metavar="N", help="of the centre [the net's input]")
-    images.add_argument("--mean", type=_numbers, metavar="R,G,B", help="of values in [0, 1] [ImageNet]")
-    images.add_argument("--std", type=_numbers, metavar="R,G,B", help="[ImageNet's]")
+    images.add_argument(
+        "--resize", type=positive, metavar="N", help="length of the shorter side [crop / 0.875]"
+    )
+    images.add_argument(
+        "--crop", type=positive, metavar="N", help="size of the centre crop [the net's input]"
+    )
+    images.add_argument(
+        "--mean", type=_numbers, metavar="R,G,B", help="mean of values in [0, 1] [ImageNet's]"
+    )
+    images.add_argument("--std", type=_numbers, metavar="R,G,B", help="standard deviation [ImageNet's]")
     images.add_argument("--interpolation", choices=("nearest", "bilinear", "bicubic"), default="bilinear")
     return parser
 

@@ -140,7 +140,7 @@ def _label(word: str, classes: dict[str, int] | None, where: str) -> int:
 
 
 def preprocessing_of(options: Any, input_size: tuple[int, ...]) -> Preprocessing:
-    """Reads it from the options and the net's input: planes, height, width. Raises UserError."""
+    """Returns what the options and the net's input (planes, height, width) ask for. Raises UserError."""
     planes, *size = input_size
     crop = (options.crop, options.crop) if options.crop else (size[0], size[1])
     resize = options.resize or round(max(crop) / 0.875)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def run(options: argparse.Namespace, output: "StudyOutput") -> None:
-    """Measures what the options say and writes it; what an interrupted run has, too."""
+    """Measures what the options ask for and writes it. An interrupted run writes what it has."""
     net = find_net(vars(options))
     compared = [_variant(name) for name in options.backends]
     (device,) = find_devices([options.device], "--device")

@@ -54,7 +54,7 @@ def parser(program: str) -> argparse.ArgumentParser:
     )
     found = study.study_parser(
         program,
-        "Times each net under several variants in turns, each variant in a process of its own that stays.\n"
+        "Times each net under several variants in turns. Each variant keeps a process of its own.\n"
         f"A verdict (FASTER, SLOWER, SAME, UNSURE) needs at least {FEWEST_FOR_A_VERDICT} pairs. Finished\n"
         "nets are kept in the file of --points, and the same command continues.\n\n"
         f"A variant is {variants.FORM}; the backends:\n"
@@ -80,7 +80,9 @@ def parser(program: str) -> argparse.ArgumentParser:
         "--batch-size", type=types.positive, default=32, metavar="N", help="for throughput [32]"
     )
     what.add_argument("--device", default="cpu", help="cpu, cuda or cuda:N [cpu]")
-    what.add_argument("--dtype", choices=DTYPES, default="float32", help="where a variant names none")
+    what.add_argument(
+        "--dtype", choices=DTYPES, default="float32", help="number format of variants that name none"
+    )
     study.add_input_size(what)
     what.add_argument("--seed", type=types.seed, default=1, metavar="N", help="[1]")
     what.add_argument(
@@ -89,12 +91,16 @@ def parser(program: str) -> argparse.ArgumentParser:
     what.add_argument(
         "--accuracy",
         action="store_true",
-        help="then the command accuracy with the same variants: on the digits, example by example",
+        help="then run the command accuracy with the same variants, on the digits",
     )
     how = found.add_argument_group("how")
     how.add_argument("--pairs", type=types.positive, default=15, metavar="N", help="rounds of samples [15]")
     how.add_argument(
-        "--seconds", type=types.seconds, default=120.0, metavar="S", help="maximum for a sitting [120]"
+        "--seconds",
+        type=types.seconds,
+        default=120.0,
+        metavar="S",
+        help="at most, for a net at one batch size [120]",
     )
     study.add_processes(how, "net's variants")
     study.add_cold_cache(how)

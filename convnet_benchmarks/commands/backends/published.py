@@ -1,4 +1,4 @@
-"""MXNet's published table: its nets, and its numbers with and without MKL-DNN, in the layout of ours."""
+"""MXNet's published table: its nets, and its numbers with and without MKL-DNN, in our layout."""
 
 from collections.abc import Sequence
 

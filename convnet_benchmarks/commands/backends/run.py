@@ -1,4 +1,4 @@
-"""One sitting: a net under every variant, each in a process that stays, timed in turns."""
+"""A sitting: one net under every variant, timed in turns. Each variant keeps its process."""
 
 import contextlib
 import math
@@ -62,7 +62,7 @@ class Comparison:
         return {**self.head, "cores": limits["cores"], **found}
 
     def failed(self, reason: str) -> dict[str, Any]:
-        """Returns the line of a comparison that came to nothing."""
+        """Returns the line of a comparison that failed."""
         results = {name: {"status": FAILED, "reason": reason} for name in self.head["variants"]}
         found = {"status": FAILED, "reason": reason, "waiting": self.sitting.waiting, "results": results}
         return {**self.head, "cores": self.sitting.limits["cores"], **found}
@@ -141,7 +141,7 @@ def _in_turns(
     for round in range(sitting.pairs):
         if round and time.monotonic() - begin > sitting.seconds:
             break
-        # Every other round the other way about, so that none always follows the same one.
+        # Every other round runs in reverse, so that no variant always follows the same one.
         for name in list(workers)[:: 1 if round % 2 == 0 else -1]:
             with _noted_end(name, workers, results):
                 answer = workers[name].ask("time", passes=passes[name], waiting=sitting.waiting)

@@ -11,7 +11,7 @@ from convnet_benchmarks.timing.counted import counted_cells, counted_columns
 
 Records = Sequence[dict[str, Any]]
 
-# The families that are no classifiers.
+# Families of nets that are not classifiers.
 _CATEGORIES = {
     "SSD": "CNN/object detection",
     "Faster R-CNN": "CNN/object detection",
@@ -21,7 +21,7 @@ _CATEGORIES = {
 
 
 def category(net: str) -> str:
-    """Returns what kind of net it is, in the words of MXNet's table; empty for a net from outside."""
+    """Returns the kind of net, as MXNet's table calls it; empty for a net from outside."""
     if net not in registry.NETS:
         return ""
     return _CATEGORIES.get(registry.NETS[net].family, "CNN/classification")

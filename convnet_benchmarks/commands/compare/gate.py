@@ -1,4 +1,4 @@
-"""The exit code of a comparison: for a pipeline that is to stop where something has become slower."""
+"""The exit code of a comparison, by which a pipeline stops if something has become slower."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""``convnet-benchmarks crosscheck A [B]``: do two results agree, and where not, by how much."""
+"""``convnet-benchmarks crosscheck A [B]``: do two results agree, and if not, how much do they differ."""
 
 import argparse
 import json

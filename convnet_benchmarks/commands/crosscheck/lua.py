@@ -1,4 +1,4 @@
-"""Lua scripts under our th: a net they define against the Python net, what they write against a file."""
+"""What a Lua script computes under our th: its net against the Python net, its file against a recorded."""
 
 import shlex
 import subprocess

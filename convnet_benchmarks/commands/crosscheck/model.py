@@ -34,9 +34,9 @@ class Recorded:
 
 def find_recorded(value: Any, other: ResultTree | None) -> Recorded | None:
     """Returns the model in ``value`` with its input and output, found next to it or in ``other``; None
-    without.
+    if there is none.
 
-    Two files that both hold an input and output are no model and its record, but two records.
+    Two files that both hold an input and an output are two records, not a model and its record.
     """
     from lua_compat.t7 import LuaTable
 

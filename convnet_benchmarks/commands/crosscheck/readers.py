@@ -61,7 +61,7 @@ def _read_json(path: str) -> Any:
             return _arrays(json.load(file))
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UserError(f"{path}: not a JSON file ({error})") from None
-    except ValueError:  # of int(), lest it take minutes
+    except ValueError:  # from int(), which would take minutes
         most = sys.get_int_max_str_digits()
         raise UserError(f"{path}: holds a whole number of more than {most} digits") from None
 

@@ -1,6 +1,6 @@
 """Result files of any kind as one flat tree: dotted path -> array, number or text.
 
-Read are .t7, .h5 / .hdf5, .npz, .npy, .pt / .pth, .safetensors and .json. Places in a list are numbered from
+Reads .t7, .h5 / .hdf5, .npz, .npy, .pt / .pth, .safetensors and .json. Places in a list are numbered from
 1, as in Lua, so that the paths of a .t7 file and of the same results from Python are equal; a '/' in a name
 counts as the '.' between names.
 """
@@ -116,7 +116,7 @@ def _add(tree: ResultTree, path: str, entry: Entry) -> None:
 
 
 class _UncomparableError(Exception):
-    """Says of a leaf why it cannot be compared, and what can."""
+    """A leaf cannot be compared. The message says why, and what is accepted."""
 
 
 def _leaf(item: Any) -> Entry | None:

@@ -1,4 +1,4 @@
-"""``convnet-benchmarks flops``: how much arithmetic a net is, and how fast the machine does it."""
+"""``convnet-benchmarks flops``: how much arithmetic a net does, and how fast the machine is at it."""
 
 import argparse
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ _EXAMPLES = (
 
 
 def main(arguments: Sequence[str], program: str) -> int:
-    """Runs the command. Returns 0; raises UserError for bad options and for counters that are not there."""
+    """Runs the command. Returns 0; raises UserError for bad options and for missing counters."""
     options = _parser(program).parse_args(arguments)
     wrong = [name for name in options.parts if name not in PARTS]
     if wrong:
@@ -63,9 +63,15 @@ def _parser(program: str) -> argparse.ArgumentParser:
     )
     add_net_options(parser, default="alexnet_owt")
     parser.add_argument(
-        "--parts", type=names, default=["counts"], metavar="NAMES", help=f"of {', '.join(PARTS)} [counts]"
+        "--parts",
+        type=names,
+        default=["counts"],
+        metavar="NAMES",
+        help=f"what to measure: {', '.join(PARTS)} [counts]",
     )
-    parser.add_argument("--batch-size", type=positive, default=1, help="of all parts but throughput [1]")
+    parser.add_argument(
+        "--batch-size", type=positive, default=1, help="batch size of all parts but throughput [1]"
+    )
     parser.add_argument(
         "--batch-sizes",
         type=sizes,
@@ -80,10 +86,14 @@ def _parser(program: str) -> argparse.ArgumentParser:
         help="what counts, slope and throughput do [inference]",
     )
     parser.add_argument("--slope-layer", metavar="PATH", help="the layer to repeat [the largest]")
-    parser.add_argument("--device", default="cpu", help="of throughput and roofline: cpu, cuda, cuda:N")
-    parser.add_argument("--dtype", choices=DTYPES, default="float32")
-    parser.add_argument("--passes", type=positive, default=10, help="timed for roofline and counters")
     parser.add_argument(
-        "--seconds", type=positive, default=10, help="at most, for each batch of throughput [10]"
+        "--device", default="cpu", help="device of throughput and roofline: cpu, cuda, cuda:N"
+    )
+    parser.add_argument("--dtype", choices=DTYPES, default="float32")
+    parser.add_argument(
+        "--passes", type=positive, default=10, help="passes that roofline and counters time [10]"
+    )
+    parser.add_argument(
+        "--seconds", type=positive, default=10, help="at most, for each batch size of throughput [10]"
     )
     return parser

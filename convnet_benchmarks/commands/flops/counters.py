@@ -60,8 +60,8 @@ def processor_events(cpuinfo: str) -> Mapping[str, int]:
 
 
 def check_counters() -> Mapping[str, int]:
-    """Returns the events that can be counted here; raises UserError where perf, the right or the counters
-    lack.
+    """Returns the events that can be counted here; raises UserError if perf, the permission or the
+    counters are missing.
     """
     try:
         events = processor_events(Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace"))
@@ -117,8 +117,8 @@ def parse_report(text: str, events: Mapping[str, int]) -> float:
 
 
 def count_passes(request: dict[str, Any], events: Mapping[str, int]) -> HardwareCount:
-    """Returns one pass of ``run_passes``: what a process with 2 N passes counts more than one with N,
-    over N.
+    """Returns the counts of one pass of ``run_passes``: the difference between processes of 2 N and of N
+    passes, over N.
     """
     function = f"{__name__}:run_passes"
     passes = request["passes"]

@@ -46,7 +46,7 @@ class Roofs:
 
     @property
     def ridge(self) -> float:
-        """Returns operations per byte from which on arithmetic is the limit."""
+        """Returns the operations per byte above which arithmetic is the limit."""
         return self.gflops / self.gbytes
 
     def attainable(self, intensity: float) -> float:

@@ -1,4 +1,4 @@
-"""Parts and their steps: kept as they end, gone on with, each command line accepted before it is needed."""
+"""Parts and their steps: each is kept when it ends, a run continues, and all command lines are accepted."""
 
 import os
 import sys

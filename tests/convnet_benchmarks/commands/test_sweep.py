@@ -331,7 +331,7 @@ def test_points_are_measured_in_turns_in_several_processes(here: Here) -> None:
     assert here.batches == [1, 2, 1, 2]
     last = {record["point"]["batch_size"]: record for record in read_points(str(here.path))}
     assert [len(record["processes"]) for record in last.values()] == [2, 2]
-    assert here("--batch-sizes", "1,2", "--processes", "3") == 0  # only what lacks
+    assert here("--batch-sizes", "1,2", "--processes", "3") == 0  # only what is missing
     assert here.batches == [1, 2]
     assert here("--batch-sizes", "1,2") == 0 and here.batches == []
 
