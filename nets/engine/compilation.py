@@ -6,7 +6,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
@@ -14,7 +13,7 @@ from torch.nn import Parameter
 
 from convnet_benchmarks.nets.engine import ahead
 from convnet_benchmarks.nets.engine.choice.effort import EFFORTS
-from convnet_benchmarks.nets.engine.choice.options import Choices, Options
+from convnet_benchmarks.nets.engine.choice.options import Options, takes
 from convnet_benchmarks.nets.engine.choice.pieces import IMAGES_OF_PIECE, are_pieces, faster
 from convnet_benchmarks.nets.engine.choice.selection import Selection
 from convnet_benchmarks.nets.engine.choice.times_file import cache_file
@@ -38,22 +37,14 @@ from convnet_benchmarks.nets.engine.values import ReusedMemory, Value
 from convnet_benchmarks.nets.memory.heap import return_free_memory
 from convnet_benchmarks.nets.phases import FORWARD, INPUT_GRADIENT, PHASES, WEIGHT_GRADIENT
 
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
 DTYPES = (torch.float32, torch.bfloat16, torch.float64)
 
 
-def compile(
-    module: nn.Module,
-    input_shape: tuple[int, ...],
-    backend: str = "auto",
-    dtype: torch.dtype | None = None,
-    **choices: "Unpack[Choices]",
-) -> EnginePhases:
+@takes(Options)
+def compile(module: nn.Module, input_shape: tuple[int, ...], options: Options) -> EnginePhases:
     """Prepares the three phases of ``module`` for inputs of ``input_shape``: (C, H, W), perhaps with a batch.
 
-    The other arguments are those of :class:`Options`.
+    Instead of ``options`` it takes the arguments of :class:`Options`.
 
     The module is not changed; its parameters are read on every call, and gradients go to their ``.grad``.
     Its mode (training or not) is fixed with the plan, and so are its hooks: a module with a hook of any kind
@@ -61,7 +52,7 @@ def compile(
 
     Raises :class:`CompileError` for a module that the engine cannot run, and ValueError for a bad argument.
     """
-    return PlanMaker(module, Options(backend, dtype, **choices)).plan(module, input_shape)
+    return PlanMaker(module, options).plan(module, input_shape)
 
 
 class PlanMaker:

@@ -3,12 +3,13 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from convnet_benchmarks.nets.engine.choice.options import Choices, Options
+from convnet_benchmarks.nets.engine.choice.options import Options, takes
 from convnet_benchmarks.nets.engine.compilation import PlanMaker
 from convnet_benchmarks.nets.engine.mixed import MixedPhases, Seen
 from convnet_benchmarks.nets.engine.module_state import state_kept
@@ -19,9 +20,6 @@ from convnet_benchmarks.nets.phases import NO_GRADIENT
 from convnet_benchmarks.nets.programs import hookable_parts
 from convnet_benchmarks.nets.several_inputs import net_within
 
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
 _PASSES, _FEWEST_PASSES = 8, 2  # a plan's first passes are slower: they copy weights and record it
 _SECONDS = 3.0  # of timing, after the fewest passes
 _WORTH = 0.98  # of the time: a smaller gain is within the timings' noise
@@ -29,13 +27,8 @@ _WORTH = 0.98  # of the time: a smaller gain is within the timings' noise
 Opened = Callable[[], AbstractContextManager[EnginePhases | MixedPhases]]
 
 
-def prepare(
-    module: nn.Module,
-    input: Any,
-    backend: str = "auto",
-    dtype: torch.dtype | None = None,
-    **choices: "Unpack[Choices]",
-) -> EnginePhases | MixedPhases:
+@takes(Options)
+def prepare(module: nn.Module, input: Any, options: Options) -> EnginePhases | MixedPhases:
     """Makes the phases of ``module`` ready for inputs like ``input``: a tensor, or a tuple, list or dict.
 
     A net that is a list of operations on one tensor gets a plan, as by :func:`compile`, whose keywords are
@@ -47,8 +40,8 @@ def prepare(
     and ValueError for a bad option.
     """
     if isinstance(input, Tensor) and input.is_floating_point():
-        dtype = dtype or input.dtype
-    maker = PlanMaker(module, Options(backend, dtype, **choices))
+        options = replace(options, dtype=options.dtype or input.dtype)
+    maker = PlanMaker(module, options)
     try:
         plan = _whole_plan(maker, module, input)
     except CompileError as error:

@@ -2,26 +2,20 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
-from typing import TypedDict
+from typing import Concatenate, ParamSpec, TypeVar
 
 import torch
+from torch import nn
 
 from convnet_benchmarks.nets.engine.choice.effort import EFFORTS
 
+_Given = ParamSpec("_Given")
+_Input = TypeVar("_Input")
+_Result = TypeVar("_Result")
+
 BACKENDS = ("auto", "mm", "direct", "winograd", "fft", "stock")
-
-
-class Choices(TypedDict, total=False):
-    """The keywords of :class:`Options` after ``dtype``."""
-
-    tuning_file: Path | None
-    check_weights: bool
-    tuning: str
-    tuning_seconds: float | None
-    told: Callable[[int, int], None] | None
-    inference: bool
-    fuse_layers: bool
 
 
 @dataclass(frozen=True)
@@ -57,3 +51,23 @@ class Options:
             raise ValueError(f"unknown backend '{self.backend}'; accepted: {', '.join(BACKENDS)}")
         if self.tuning not in EFFORTS:
             raise ValueError(f"unknown tuning '{self.tuning}'; accepted: {', '.join(EFFORTS)}")
+
+
+def takes(
+    options: Callable[_Given, Options],
+) -> Callable[
+    [Callable[[nn.Module, _Input, Options], _Result]],
+    Callable[Concatenate[nn.Module, _Input, _Given], _Result],
+]:
+    """Lets a function of a module, its input and a value of ``options`` take the fields of that value."""
+
+    def decorated(
+        function: Callable[[nn.Module, _Input, Options], _Result],
+    ) -> Callable[Concatenate[nn.Module, _Input, _Given], _Result]:
+        @wraps(function)
+        def called(module: nn.Module, input: _Input, *given: _Given.args, **named: _Given.kwargs) -> _Result:
+            return function(module, input, options(*given, **named))
+
+        return called
+
+    return decorated
