@@ -2,8 +2,8 @@
 
 Reads the output of the two legacy scripts in all its forms (``benchmark``'s phases,
 ``benchmark_criterion``'s ``:Net Forward:`` lines and its ``t1 ... seconds`` lines), pasted into a Markdown
-list or not, and
-soumith/convnet-benchmarks' ``imagenet_winners`` and ``layerwise_benchmarks``. A log may hold several runs.
+list or not, and soumith/convnet-benchmarks' ``imagenet_winners`` and ``layerwise_benchmarks``. A log may hold
+several runs.
 """
 
 import itertools

@@ -1,4 +1,4 @@
-"""What a Lua script computes under our th: its net against the Python net, its file against a recorded."""
+"""What a Lua script computes under our th: its net against the Python net, its file against a record."""
 
 import shlex
 import subprocess
