@@ -212,7 +212,7 @@ class Table:
 
 
 def terminal_width(stream: TextIO) -> int | None:
-    """Returns how many columns the terminal has that ``stream`` writes to; None if it is none."""
+    """Returns the width in columns of the terminal that ``stream`` writes to; None if it is no terminal."""
     if not stream.isatty():
         return None
     told = os.environ.get("COLUMNS", "")

@@ -151,7 +151,9 @@ def input_sizes(text: str) -> list[tuple[int, ...]]:
     try:
         return list(dict.fromkeys(one_size(part) for part in text.split(",")))
     except argparse.ArgumentTypeError:
-        raise argparse.ArgumentTypeError(f"'{text}' are not sizes such as 128,160 or 3x128x128") from None
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is not a list of sizes such as 128,160 or 3x128x128"
+        ) from None
 
 
 def cores(text: str) -> list[int]:

@@ -117,7 +117,7 @@ def _numbered(name: str, count: int) -> list[str]:
 
 
 def computed_by_lua(module: "nn.Module") -> str:
-    """Returns what says that layers of ``module`` are Lua's; empty if none is."""
+    """Returns the message that Lua computes layers of ``module``; empty if it does not."""
     from lua_compat.lua_modules import LuaModule
 
     lua = sorted({layer.typename for layer in module.modules() if isinstance(layer, LuaModule)})

@@ -18,7 +18,7 @@ class Ran:
     ``batch_size``: samples in one pass. ``input_shape``: of the whole input. ``backend``: a name of
     ``workload/backends.py``. ``device``: cpu or cuda:N; ``device_name``: its model. ``threads``: PyTorch's.
     ``cold_cache``: each pass began with an empty one. ``inputs``: the sizes of several inputs, of which
-    ``input_shape`` is the first one's. ``unit``: of what there are ``batch_size``.
+    ``input_shape`` is the first one's. ``unit``: what ``batch_size`` counts.
     """
 
     net: str

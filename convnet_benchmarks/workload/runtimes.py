@@ -18,7 +18,7 @@ _PACKAGES = ("onnx",)  # that PyTorch's exporter needs, besides the library itse
 
 
 def missing_package(backend: Backend) -> str:
-    """Returns what says that a package of ``backend`` is not installed; empty if none is missing."""
+    """Returns the message that a package of ``backend`` is missing; empty if none is."""
     needed = (*_PACKAGES, backend.runtime) if backend.runtime else ()
     missing = [name for name in needed if find_spec(name) is None]
     if not missing:

@@ -76,4 +76,6 @@ def _numbers(text: str) -> list[float]:
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:
-        raise argparse.ArgumentTypeError(f"'{text}' is not numbers separated by commas") from None
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is not a list of numbers such as 0.485,0.456,0.406"
+        ) from None

@@ -95,7 +95,7 @@ def _per_cent(text: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value < 100:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a number from 0 to below 100")
+        raise argparse.ArgumentTypeError(f"'{text}' is not a percentage from 0 to below 100")
     return value
 
 
@@ -105,7 +105,7 @@ def _from_zero(text: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"'{text}' is not a number of per cent from 0 up")
+        raise argparse.ArgumentTypeError(f"'{text}' is not a percentage from 0 up")
     return value
 
 

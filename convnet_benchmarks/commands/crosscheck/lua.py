@@ -1,4 +1,4 @@
-"""What a Lua script computes under our th: its net against the Python net, its file against a record."""
+"""Runs Lua scripts under our th: compares a net with the Python net, and a file with a recorded one."""
 
 import shlex
 import subprocess

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from convnet_benchmarks.errors import UserError, unknown
 from convnet_benchmarks.options.nets import add_net_options, find_net
 from convnet_benchmarks.options.study import open_output, study_parser
-from convnet_benchmarks.options.types import names, positive, sizes
+from convnet_benchmarks.options.types import names, positive, seconds, sizes
 from convnet_benchmarks.workload.devices import DTYPES
 
 if TYPE_CHECKING:
@@ -94,6 +94,6 @@ def _parser(program: str) -> argparse.ArgumentParser:
         "--passes", type=positive, default=10, help="passes that roofline and counters time [10]"
     )
     parser.add_argument(
-        "--seconds", type=positive, default=10, help="at most, for each batch size of throughput [10]"
+        "--seconds", type=seconds, default=10.0, help="at most, for each batch size of throughput [10]"
     )
     return parser
