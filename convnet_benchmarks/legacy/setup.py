@@ -43,6 +43,7 @@ class Setup:
 # Runs that differ in these did different work: their times are not compared.
 _WORK = ("kind", "net", "input", "batch_size")
 _SHOWN = 3  # runs of a file
+_LETTERS = ("A", "B")  # of the files compared
 # Runs that differ in these are compared, and the difference is told; one of the same device is preferred.
 _TOLD = ("device", "batched", "kernels")
 
@@ -54,22 +55,22 @@ def distance(a: Setup, b: Setup) -> int | None:
     return len(told(a, b))
 
 
-def unlike(a: Setup, b: Setup, letters: tuple[str, str] = ("A", "B")) -> list[str]:
+def unlike(a: Setup, b: Setup) -> list[str]:
     """Returns in words why two runs did other work, with the device if that differs, too; empty for the same
     work.
     """
-    found = _differences(a, b, _WORK, letters)
-    return [*found, *_differences(a, b, ("device",), letters)] if found else []
+    found = _differences(a, b, _WORK)
+    return [*found, *_differences(a, b, ("device",))] if found else []
 
 
-def told(a: Setup, b: Setup, letters: tuple[str, str] = ("A", "B")) -> list[str]:
+def told(a: Setup, b: Setup, letters: Sequence[str] = _LETTERS) -> list[str]:
     """Returns in words what else differs of two runs of the same work."""
     return _differences(a, b, _TOLD, letters)
 
 
-def _nearest(a: Sequence[Setup], b: Sequence[Setup], letters: tuple[str, str] = ("A", "B")) -> list[str]:
+def _nearest(a: Sequence[Setup], b: Sequence[Setup]) -> list[str]:
     """Returns in words what differs of the two runs, one of ``a`` and one of ``b``, that differ least."""
-    found = [_differences(one, other, (*_WORK, "device"), letters) for one in a for other in b]
+    found = [_differences(one, other, (*_WORK, "device")) for one in a for other in b]
     return min(found, key=len, default=[])
 
 
@@ -84,7 +85,7 @@ def _listed(setups: Sequence[Setup]) -> str:
     return " | ".join(map(str, setups[:_SHOWN])) + more
 
 
-def _differences(a: Setup, b: Setup, names: Sequence[str], letters: tuple[str, str]) -> list[str]:
+def _differences(a: Setup, b: Setup, names: Sequence[str], letters: Sequence[str] = _LETTERS) -> list[str]:
     found = []
     for name in names:
         one, other = getattr(a, name), getattr(b, name)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 Evict = Callable[[], None]
 
+_FEWEST_WARM_UP, _MOST_WARM_UP = 2, 10  # passes
+
 
 class Clock(Protocol):
     """How passes are marked and the device waited for.
@@ -236,8 +238,6 @@ def warm_up(
     clock: Clock,
     *,
     before: Sequence[float] = (),
-    fewest: int = 2,
-    most: int = 10,
     most_seconds: float = 5.0,
 ) -> int:
     """Repeats ``work`` until it stops getting faster (autotuner, allocator, caches); returns how many
@@ -245,9 +245,9 @@ def warm_up(
     """
     begin = time.perf_counter()
     best = min(before, default=float("inf"))
-    for done in range(len(before) + 1, most + 1):
+    for done in range(len(before) + 1, _MOST_WARM_UP + 1):
         ms = run_loop(work, 1, clock).ms_per_pass
-        if done >= fewest and (ms > 0.95 * best or time.perf_counter() - begin > most_seconds):
+        if done >= _FEWEST_WARM_UP and (ms > 0.95 * best or time.perf_counter() - begin > most_seconds):
             return done
         best = min(best, ms)
-    return most
+    return _MOST_WARM_UP

@@ -29,14 +29,14 @@ class SpeedUp:
         return asdict(self)
 
 
-def speed_up(before: Sequence[float], after: Sequence[float], margin: float = MARGIN) -> SpeedUp:
+def speed_up(before: Sequence[float], after: Sequence[float]) -> SpeedUp:
     """Compares ``after`` with ``before``, times of the same rounds in the same order, at least one of each.
 
     A round's two times met the same machine, so their ratio is free of its drift.
     """
     ratios = [a / b for a, b in zip(before, after, strict=True)]
     low, high = median_interval(ratios)
-    decided = verdict(low, high, margin) if len(ratios) >= FEWEST_FOR_A_VERDICT else UNSURE
+    decided = verdict(low, high) if len(ratios) >= FEWEST_FOR_A_VERDICT else UNSURE
     return SpeedUp(statistics.median(ratios), low, high, len(ratios), decided)
 
 
@@ -58,8 +58,8 @@ def against_old(
     new: tuple[float, float],
     *,
     new_is_a: bool,
-    lower_is_faster: bool = True,
-    margin: float = MARGIN,
+    lower_is_faster: bool,
+    margin: float,
 ) -> tuple[float, float, str]:
     """Compares an old number without statistics with the interval of a new one, both above 0.
 

@@ -65,7 +65,7 @@ def load_module(file: str, place: str | None, option: str, lua: Sequence[str] = 
     return convert_model(source, path, file, (*more, *lua)).module
 
 
-def convert_model(source: "t7.TorchObject", path: str, file: str, lua: Sequence[str] = ()) -> "Converted":
+def convert_model(source: "t7.TorchObject", path: str, file: str, lua: Sequence[str]) -> "Converted":
     """Returns the model converted; raises UserError, which names the file, where that cannot be."""
     from lua_compat.conversion import ConversionError, convert
     from lua_compat.lua_modules import LuaError

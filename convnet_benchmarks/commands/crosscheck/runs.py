@@ -65,7 +65,7 @@ def compare_logs(
     a: Sequence[LoggedRun],
     b: Sequence[LoggedRun],
     names: tuple[str, str],
-    max_slowdown: float | None = None,
+    max_slowdown: float | None,
 ) -> list[RunComparison]:
     """Compares A's runs with their counterparts in B.
 
@@ -125,7 +125,7 @@ def _name(run: LoggedRun) -> str:
     return " ".join(filter(None, (run.title, run.kernels))) or run.kind
 
 
-def compare_runs(a: LoggedRun, b: LoggedRun, max_slowdown: float | None = None) -> RunComparison:
+def compare_runs(a: LoggedRun, b: LoggedRun, max_slowdown: float | None) -> RunComparison:
     title = _pair_title(a, b)
     a, b = _same_unit(a, b)
     unit = a.unit if a.unit == b.unit else ""

@@ -27,7 +27,7 @@ _COMBINATION = (
 )
 
 
-def sweep_tables(records: Records, nets: Mapping[str, Mapping[str, Any]] | None = None) -> list[Table]:
+def sweep_tables(records: Records, nets: Mapping[str, Mapping[str, Any]] | None) -> list[Table]:
     """Returns throughput against batch size, then every point, then the largest batches; those that have
     rows.
 
