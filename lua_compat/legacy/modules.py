@@ -11,6 +11,7 @@ from torch import Tensor
 
 from lua_compat.legacy.classes import FACTS, LUA_ARGUMENTS
 from lua_compat.legacy.link import Link
+from lua_compat.runtime.errors import LuaError
 
 _TENSOR_TYPES = {
     "torch.HalfTensor": torch.float16,
@@ -63,7 +64,19 @@ class Object:
         return results[0] if results else None
 
     def __repr__(self) -> str:
-        return f"nn.{type(self).__name__}"
+        """Returns what Torch7 prints; for a subclass in Python, its name."""
+        name = f"nn.{type(self).__name__}"
+        if type(self) is not CLASSES.get(f"nn.{self._lua_class}"):
+            return name
+        try:
+            return str(self._call("__tostring__"))
+        except LuaError:  # a field is missing
+            return name
+
+    def cuda(self, device: Any = None) -> Any:
+        raise RuntimeError(
+            f"{type(self).__name__}.cuda(): these modules compute on the CPU; leave the call out"
+        )
 
     def type(self, type: Any = None, tensorCache: Any = None) -> Any:
         """Returns the type of its tensors, or converts them and returns itself."""
@@ -209,6 +222,20 @@ class Container(Module):
 
     _lua_class = "Container"
 
+    def __repr__(self) -> str:
+        if self._lua_class == "Sequential":
+            steps = ["input", *(f"({place})" for place in range(len(self.modules))), "output"]
+            lines = [f"[{' -> '.join(steps)}]"]
+            lines += [f"({place}): {module!r}" for place, module in enumerate(self.modules)]
+        else:
+            lines = ["input"]
+            for place, module in enumerate(self.modules):
+                further = "\n       " if place == len(self.modules) - 1 else "\n  |    "
+                lines.append(f"  |`-> ({place}): {module!r}".replace("\n", further))
+            lines.append("   ... -> output")
+        body = "".join(f"\n{line}" for line in lines).replace("\n", "\n  ")
+        return f"nn.{type(self).__name__} {{{body}\n}}"
+
     def add(self, module: Any) -> Any:
         self.modules.append(module)
         return self
@@ -231,11 +258,6 @@ class Container(Module):
     def applyToModules(self, func: Callable[[Any], Any]) -> None:
         for module in self.modules:
             func(module)
-
-    def __repr__(self) -> str:
-        lines = [f"({place}): {module!r}" for place, module in enumerate(self.modules)]
-        inner = "".join(f"  {line}\n" for text in lines for line in text.split("\n"))
-        return f"nn.{type(self).__name__} {{\n{inner}}}"
 
 
 class Criterion(Object):

@@ -219,3 +219,35 @@ def test_sgd_is_sgd() -> None:
         expected = expected - 0.1 * velocity
     assert state["evalCounter"] == 3
     assert_same(x, expected, 1e-6)
+
+
+def test_models_print_as_in_torch7_with_indices_from_zero() -> None:
+    class Mine(nn.Module):
+        pass
+
+    branches = nn.ConcatTable().add(nn.Linear(4, 3)).add(nn.Sequential().add(Mine()))
+    assert (
+        repr(nn.Sequential().add(branches).add(nn.CAddTable()))
+        == """\
+nn.Sequential {
+  [input -> (0) -> (1) -> output]
+  (0): nn.ConcatTable {
+    input
+      |`-> (0): nn.Linear(4 -> 3)
+      |`-> (1): nn.Sequential {
+             [input -> (0) -> output]
+             (0): nn.Mine
+           }
+       ... -> output
+  }
+  (1): nn.CAddTable
+}"""
+    )
+    incomplete = nn.Linear(2, 3)
+    incomplete.weight = None
+    assert repr(incomplete) == "nn.Linear"
+
+
+def test_there_is_no_gpu() -> None:
+    with pytest.raises(RuntimeError, match=r"^Linear\.cuda\(\): these modules compute on the CPU"):
+        nn.Linear(2, 3).cuda()
