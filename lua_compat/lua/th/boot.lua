@@ -115,8 +115,11 @@ end
 -- A handler that is given readable errors, and what it is made from, as long as something else keeps that: one that is
 -- used again and again is made once. (A new function for each call would end LuaJIT's traces.)
 local last = setmetatable({}, { __mode = 'v' })
+local find_text = string.find
 local function readable_handler(handler)
    local function of_readable(problem)
+      -- the stack then has no room for the calls below
+      if type(problem) == 'string' and find_text(problem, 'stack overflow', 1, true) then return handler(problem) end
       local text, fatal = readable(problem)
       if fatal then return text end
       text = in_its_words(text, 2)
@@ -191,14 +194,14 @@ local function with_traceback(problem)
          return '(error object is a table value)'
       end
    end
-   -- without the frames below the script, which are this file's
-   return (debug.traceback(tostring(problem), 2):gsub("\n\t%[C%]: in function 'raw_xpcall'.*$", ''))
+   return (debug.traceback(tostring(problem), 2))
 end
 
 -- Calls f(...); returns an uncaught error as text with a traceback, or nil.
+local shortened = assert(loadfile(folder .. '/th/traces.lua'))()
 local function guarded(f, ...)
    local ok, problem = xpcall(f, with_traceback, ...)
-   if not ok then return problem end
+   if not ok then return shortened(problem) end
 end
 
 -- th loads Torch and its small companions, Penlight's names (not in the sandbox) and trepl's globals before the script

@@ -5,6 +5,7 @@ local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
 local storage = require 'torch.tensor.storage'
 local blocks = require 'torch.core.blocks'
+local shortened = require 'th.traces'
 local python = require('th.python').functions
 
 local messages = {}
@@ -35,9 +36,11 @@ function messages.take(queue)
    return tag, bytes
 end
 
--- An error handler: the error as text with a traceback, without the frames below the job.
+-- An error handler: the error as text with a traceback.
 function messages.with_traceback(problem)
-   return (debug.traceback(tostring(problem), 2):gsub("\n\t%[C%]: in function 'raw_xpcall'.*$", ''))
+   local text = debug.traceback(tostring(problem), 2)
+   local ok, short = pcall(shortened, text)
+   return ok and short or text
 end
 
 return messages

@@ -160,6 +160,17 @@ def test_uncaught_error_has_a_lua_traceback_and_exit_code_1(tmp_path: Path) -> N
     assert "boot.lua" not in result.stderr and "Traceback" not in result.stderr
 
 
+def test_an_error_in_a_net_names_the_line_of_the_script_in_both_traces(tmp_path: Path) -> None:
+    script = tmp_path / "fails.lua"
+    script.write_text("require 'nn'\n\nnn.Sequential():add(nn.Linear(2, 3)):forward(torch.ones(5))\n")
+    result = run_th(str(script))
+    trace, warning, again = result.stderr.partition("WARNING: If you see a stack trace below")
+    assert "size mismatch, [3 x 2], [5]" in trace and "[C]: in function 'xpcall'\n" in trace
+    for text in (trace, again):
+        assert text.rstrip().endswith("fails.lua:3: in main chunk")
+    assert warning and "boot.lua" not in result.stderr
+
+
 def test_errors_of_python_are_strings_that_lua_can_catch() -> None:
     code = """
         local function singular() return torch.inverse(torch.zeros(2, 2)) end

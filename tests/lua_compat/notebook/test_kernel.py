@@ -213,8 +213,8 @@ def test_what_is_printed_comes_as_it_is_written(front: Front) -> None:
 
 def test_output_and_pictures_keep_their_order(front: Front) -> None:
     ran = front.run("io.write('before') itorch.html('<b>bold</b>') print('after')")
-    assert [kind for kind, _ in ran.messages] == ["stream", "display_data", "stream"]
-    assert ran.messages[1][1]["data"]["text/html"] == "<b>bold</b>"
+    shown = [content.get("text") or content["data"]["text/html"] for _, content in ran.messages]
+    assert "".join(shown) == "before<b>bold</b>after\n"
 
 
 def test_errors_name_the_line_of_the_cell(front: Front) -> None:
@@ -235,6 +235,13 @@ def test_errors_name_the_line_of_the_cell(front: Front) -> None:
     failing = "setmetatable({}, { __tostring = function() error('no text') end })"
     assert front.run(failing).error["evalue"].endswith("no text")
     assert front.run("$ exit 3").status == "ok"
+
+
+def test_errors_in_nets_and_endless_recursion_name_the_line_of_the_cell(front: Front) -> None:
+    net = "require 'nn'\nlocal net = nn.Sequential():add(nn.Linear(2, 3))\nnet:forward(torch.ones(5))"
+    for cell in (net, "local function again() return 1 + again() end\n\nagain()"):
+        text = "\n".join(front.run(cell).error["traceback"])
+        assert f"----> 3   {cell.splitlines()[2]}" in text and "boot.lua" not in text
 
 
 def test_interrupts_leave_the_state(front: Front) -> None:
@@ -260,6 +267,13 @@ def test_os_exit_ends_the_cell_alone(front: Front) -> None:
 def test_what_is_read_is_typed_into_the_page(front: Front) -> None:
     ran = front.run("name, n = io.read('*l', '*n') return name .. '!', n + 1", typed=("jürgen", "41"))
     assert ran.value == "jürgen!\n42"
+    assert front.run("io.read('*n', '*l')", typed=("12 and more",)).value == "12\n and more"
+    assert front.run("io.stdin:read(2, '*a')", typed=("abc",)).value == "ab\nc"
+    for lines in ("io.lines()", "io.stdin:lines()"):
+        ran = front.run(
+            f"for line in {lines} do print(line) if line == 'end' then break end end", typed=("a", "end")
+        )
+        assert ran.stream("stdout") == "a\nend\n"
     assert front.run("io.read()").value is None  # a front end that cannot ask
     assert front.run("io.read('*x')", typed=("x",)).error["evalue"].endswith("(invalid format)")
 
@@ -284,7 +298,8 @@ def test_names_are_explained(front: Front) -> None:
         "torch.randn ([res,] [generator,] sizes)"
     )
     assert not inspected("nothing_here(3)", 4)["found"]
-    assert front.run("?torch.randn").stream("stdout").startswith("torch.randn (")
+    for cell in ("?torch.randn", "torch.randn?"):
+        assert front.run(cell).stream("stdout").startswith("torch.randn (")
     assert front.run("itorch.help(torch.randn)").stream("stdout").startswith("torch.randn (")
     assert "itorch.image" in front.run("?").stream("stdout")
 

@@ -1,6 +1,7 @@
 -- Typed texts (lines of the prompt, cells of a notebook): whether they are complete, what they mean, and how they are
 -- run.
 local help = require 'th.prompt.help'
+local shortened = require 'th.traces'
 
 local lines = {}
 
@@ -34,7 +35,10 @@ function lines.compile(text, name, in_frame)
    return nil, problem, (of_expression:match("near '<eof>'$") or problem:match("near '<eof>'$")) ~= nil
 end
 
-local function is_command(text) return text:match('^%s*[?$]') end
+-- The name that a text asks for help on: ? NAME or NAME?, if it does.
+local function topic_of(text) return text:match('^%s*%?%s*(.-)%s*$') or text:match('^%s*([%w_.:]+)%s*%?%s*$') end
+
+local function is_command(text) return text:match('^%s*%$') or topic_of(text) end
 
 -- Whether a typed text can be run; false if it continues on the next line.
 function lines.is_whole(text)
@@ -55,9 +59,9 @@ local function shell(command)
    _LAST = output
 end
 
--- Runs a text that is not Lua: ? NAME, $ COMMAND, exit, or nothing. Returns whether it was one.
+-- Runs a text that is not Lua: ? NAME, NAME?, $ COMMAND, exit, or nothing. Returns whether it was one.
 function lines.run_command(text)
-   local topic, command = text:match('^%s*%?%s*(.-)%s*$'), text:match('^%s*%$%s*(.*)$')
+   local topic, command = topic_of(text), text:match('^%s*%$%s*(.*)$')
    if topic then
       print(help.text(topic))
    elseif command then
@@ -84,12 +88,9 @@ end
 -- Runs a compiled text and calls finish(true, values...) or finish(false, problem), where problem is the error and the
 -- stack frames above the text.
 function lines.run(compiled, finish)
-   local function report(message)
-      local trace = debug.traceback(tostring(message), 2):gsub("\n\t%[C%]: in function 'raw_xpcall'.*$", '')
-      return (trace:gsub('\n\t%[builtin#%d+%][^\n]*', ''))
-   end
+   local function report(message) return (debug.traceback(tostring(message), 2)) end
    local function finished(ok, ...)
-      if not ok then return finish(false, ...) end
+      if not ok then return finish(false, (shortened((...)):gsub('\n\t%[builtin#%d+%][^\n]*', ''))) end
       keep(select(compiled.first, ...))
       return finish(true, select(compiled.first, ...))
    end

@@ -65,25 +65,44 @@ function xlua.progress(current, goal)
    io.flush()
 end
 
--- stdin is typed into the page, one line for each format.
+-- stdin is typed into the page: a line whenever none is left of the call's last one.
 ask = python.as_function(ask)
-local libraries, read = _G.io, io.read
-function libraries.read(...)
-   if io.input() ~= io.stdin then return read(...) end
-   local formats, values = { ... }, {}
+local function typed(...)
+   local formats, values, left = { ... }, {}, ''
    if #formats == 0 then formats[1] = '*l' end
    for place, format in ipairs(formats) do
-      local line = ask()
+      local line = left ~= '' and left or ask()
       if not line then return unpack(values, 1, place) end
+      left = ''
       local kind = tostring(format):gsub('^%*', ''):sub(1, 1)
-      if type(format) == 'number' then line = line:sub(1, format)
-      elseif kind == 'n' then line = tonumber(line)
-      elseif kind == 'L' then line = line .. '\n'
-      elseif kind ~= 'l' and kind ~= 'a' then error("bad argument #" .. place .. " to 'read' (invalid format)", 2) end
+      if type(format) == 'number' then
+         line, left = line:sub(1, format), line:sub(format + 1)
+      elseif kind == 'n' then
+         local number, rest = line:match('^%s*(%S+)(.*)$')
+         line, left = tonumber(number), rest or ''
+      elseif kind == 'L' then
+         line = line .. '\n'
+      elseif kind ~= 'l' and kind ~= 'a' then
+         error("bad argument #" .. place .. " to 'read' (invalid format)", 2)
+      end
       values[place] = line
    end
    return unpack(values, 1, #formats)
 end
+local function next_typed() return typed('*l') end
+
+local libraries, stdin, methods = _G.io, io.stdin, getmetatable(io.stdin).__index
+local read, lines_of, read_file, lines_of_file = io.read, io.lines, methods.read, methods.lines
+function libraries.read(...) return (io.input() == stdin and typed or read)(...) end
+function libraries.lines(...)
+   if select('#', ...) > 0 or io.input() ~= stdin then return lines_of(...) end
+   return next_typed
+end
+function methods.read(file, ...)
+   if file == stdin then return typed(...) end
+   return read_file(file, ...)
+end
+function methods.lines(file, ...) return file == stdin and next_typed or lines_of_file(file, ...) end
 
 -- Compiles a cell. If it is neither an expression nor statements, it may be statements whose last lines are an
 -- expression; the cell's values are then those of that.
