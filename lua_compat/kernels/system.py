@@ -4,16 +4,18 @@ import os
 import resource
 import stat
 import time
+from collections.abc import Callable
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from lua_compat.kernels.strings import from_lua, to_lua
 
 __all__ = [
-    "blas_alignments", "blas_library", "change_folder", "get_num_cores", "is_terminal", "list_folder",
-    "make_folder", "make_link", "new_seed", "path_attributes", "path_kind", "process_clock", "real_path",
-    "remove_folder", "set_path_times", "sleep", "system_names", "terminal_columns", "wall_clock",
+    "blas_alignments", "blas_library", "change_folder", "get_num_cores", "is_terminal", "link_target",
+    "list_folder", "make_folder", "make_link", "new_seed", "path_attributes", "path_kind", "process_clock",
+    "real_path", "remove_folder", "set_path_times", "sleep", "system_names", "terminal_columns", "wall_clock",
     "working_folder",
 ]  # fmt: skip
 # Those that read clocks or wait; the others reach files and folders.
@@ -113,12 +115,15 @@ def path_kind(path: str) -> str | None:
     return "file" if os.path.exists(from_lua(path)) else None
 
 
-def path_attributes(
-    path: str, follow_links: bool
-) -> tuple[str, str, float, float, float, float, float] | str:
+_Attributes = tuple[
+    str, str, float, float, float, float, float, float, float, float, float, float, float, float
+]  # fmt: skip
+
+
+def path_attributes(path: str, follow_links: bool) -> _Attributes | str:
     """Returns what is at a path: its kind as LuaFileSystem names it, the permissions as ``ls`` shows them,
-    bytes, times (seconds) of the last access, modification and change, the number of links; or an error
-    message."""
+    bytes, times (seconds) of the last access, modification and change, the number of links, device, inode,
+    owner, group, the device that it is, blocks and their size; or an error message."""
     try:
         found = os.stat(from_lua(path), follow_symlinks=follow_links)
     except OSError as error:
@@ -132,36 +137,51 @@ def path_attributes(
         stat.S_IFCHR: "char device",
         stat.S_IFBLK: "block device",
     }
-    kind = kinds.get(stat.S_IFMT(found.st_mode), "other")
-    permissions = stat.filemode(found.st_mode)[1:]
-    return kind, permissions, found.st_size, found.st_atime, found.st_mtime, found.st_ctime, found.st_nlink
+    return (
+        kinds.get(stat.S_IFMT(found.st_mode), "other"),
+        stat.filemode(found.st_mode)[1:],
+        found.st_size,
+        int(found.st_atime),
+        int(found.st_mtime),
+        int(found.st_ctime),
+        found.st_nlink,
+        found.st_dev,
+        found.st_ino,
+        found.st_uid,
+        found.st_gid,
+        found.st_rdev,
+        found.st_blocks,
+        found.st_blksize,
+    )
 
 
-def set_path_times(path: str, accessed: float, modified: float) -> str | None:
-    """Sets the times (seconds) of the last access and modification; returns an error message or None."""
+def link_target(path: str) -> str | None:
+    """Returns what a symbolic link names; None if there is none at the path."""
+    return to_lua(os.readlink(from_lua(path))) if os.path.islink(from_lua(path)) else None
+
+
+def _problem(action: Callable[..., object], *arguments: Any) -> tuple[str, int] | None:
+    """Returns the message and the number of the error that ``action`` ends with, or None."""
     try:
-        os.utime(from_lua(path), (accessed, modified))
+        action(*arguments)
     except OSError as error:
-        return str(error.strerror)
+        return str(error.strerror), error.errno or 0
     return None
 
 
-def make_link(target: str, path: str, symbolic: bool) -> str | None:
-    """Makes a link to ``target`` at ``path``; returns an error message or None."""
-    try:
-        (os.symlink if symbolic else os.link)(from_lua(target), from_lua(path))
-    except OSError as error:
-        return error.strerror
-    return None
+def set_path_times(path: str, accessed: float, modified: float) -> tuple[str, int] | None:
+    """Sets the times (seconds) of the last access and modification; returns the error or None."""
+    return _problem(os.utime, from_lua(path), (accessed, modified))
 
 
-def change_folder(path: str) -> str | None:
-    """Changes the working folder; returns an error message or None."""
-    try:
-        os.chdir(from_lua(path))
-    except OSError as error:
-        return str(error.strerror)
-    return None
+def make_link(target: str, path: str, symbolic: bool) -> tuple[str, int] | None:
+    """Makes a link to ``target`` at ``path``; returns the error or None."""
+    return _problem(os.symlink if symbolic else os.link, from_lua(target), from_lua(path))
+
+
+def change_folder(path: str) -> tuple[str, int] | None:
+    """Changes the working folder; returns the error or None."""
+    return _problem(os.chdir, from_lua(path))
 
 
 def real_path(path: str) -> str:
@@ -181,19 +201,11 @@ def list_folder(path: str) -> str | None:
         return None
 
 
-def make_folder(path: str) -> str | None:
-    """Makes a folder and its parents; returns an error message or None."""
-    try:
-        os.makedirs(from_lua(path), exist_ok=True)
-    except OSError as error:
-        return to_lua(str(error))
-    return None
+def make_folder(path: str) -> tuple[str, int] | None:
+    """Makes a folder and its parents; returns the error or None."""
+    return _problem(os.makedirs, from_lua(path))
 
 
-def remove_folder(path: str) -> str | None:
-    """Removes an empty folder; returns an error message or None."""
-    try:
-        os.rmdir(from_lua(path))
-    except OSError as error:
-        return to_lua(str(error))
-    return None
+def remove_folder(path: str) -> tuple[str, int] | None:
+    """Removes an empty folder; returns the error or None."""
+    return _problem(os.rmdir, from_lua(path))

@@ -55,8 +55,8 @@ local function encode_number(number, settings)
 end
 
 local function encode_table(t, settings, depth)
-   if depth > settings.encode_depth then
-      error(('Cannot serialise, excessive depth (%d)'):format(depth), 0)
+   if depth > settings.encode_max_depth then
+      error(('Cannot serialise, excessive nesting (%d)'):format(depth), 0)
    end
    local parts = {}
    local length = list_length(t, settings)
@@ -71,7 +71,7 @@ local function encode_table(t, settings, depth)
       elseif type(key) == 'number' then
          name = '"' .. encode_number(key, settings) .. '"'
       else
-         error('Cannot serialise table: table key must be a number or string', 0)
+         error(('Cannot serialise %s: table key must be a number or string'):format(type(key)), 0)
       end
       parts[#parts + 1] = name .. ':' .. encode_value(value, settings, depth)
    end
@@ -92,41 +92,40 @@ end
 local TOKENS = { [''] = 'T_END', ['{'] = 'T_OBJ_BEGIN', ['}'] = 'T_OBJ_END', ['['] = 'T_ARR_BEGIN', [']'] = 'T_ARR_END',
    [','] = 'T_COMMA',
    [':'] = 'T_COLON', ['"'] = 'T_STRING', ['true'] = 'T_BOOLEAN', ['false'] = 'T_BOOLEAN', null = 'T_NULL' }
-local function expected(what, text, at)
-   local found = TOKENS[text:match('^%a+', at) or text:sub(at, at)]
-   found = found or text:find('^%-?%d', at) and 'T_NUMBER' or 'invalid token'
+local function expected(what, text, at, found)
+   found = found or TOKENS[text:match('^%a+', at) or text:sub(at, at)]
+      or text:find('^[-+]?%d', at) and 'T_NUMBER' or text:find('^[-+]', at) and 'invalid number' or 'invalid token'
    error(('Expected %s but found %s at character %d'):format(what, found, at), 0)
 end
 
 local function skip_space(text, at) return text:find('[^ \t\r\n]', at) or #text + 1 end
 
--- Reads a string whose opening quote is at `at`. Returns its contents and the position after it.
-local function decode_string(text, at)
+-- Reads a string whose opening quote is at `at`, where `what` is expected. Returns its contents and the position after
+-- it.
+local function decode_string(text, at, what)
    local parts = {}
    local from = at + 1
    while true do
-      local stop = text:find('["\\%c]', from)
-      if not stop then expected('string end', text, #text + 1) end
+      local stop = text:find('["\\%z]', from) or #text + 1
       parts[#parts + 1] = text:sub(from, stop - 1)
       local character = text:sub(stop, stop)
       if character == '"' then return table.concat(parts), stop + 1 end
-      if character ~= '\\' then
-         if character ~= '\127' then expected('string', text, stop) end
-         parts[#parts + 1] = character
-         from = stop + 1
-      elseif text:sub(stop + 1, stop + 1) == 'u' then
-         local code = tonumber(text:match('^%x%x%x%x', stop + 2) or expected('unicode escape', text, stop), 16)
+      if character ~= '\\' then expected(what, text, stop, 'unexpected end of string') end
+      if text:sub(stop + 1, stop + 1) == 'u' then
+         local digits = text:match('^%x%x%x%x', stop + 2)
+         local code = digits and tonumber(digits, 16) or 0xd800
          from = stop + 6
          local low = code >= 0xd800 and code < 0xdc00 and text:match('^\\u([dD][c-fC-F]%x%x)', from)
          if low then
             code = 0x10000 + (code - 0xd800) * 1024 + tonumber(low, 16) - 0xdc00
             from = from + 6
          elseif code >= 0xd800 and code < 0xe000 then
-            expected('unicode escape', text, stop)
+            expected(what, text, stop, 'invalid unicode escape code')
          end
          parts[#parts + 1] = utf8(code)
       else
-         parts[#parts + 1] = unescaped[text:sub(stop + 1, stop + 1)] or expected('escape code', text, stop)
+         parts[#parts + 1] = unescaped[text:sub(stop + 1, stop + 1)]
+            or expected(what, text, stop, 'invalid escape code')
          from = stop + 2
       end
    end
@@ -165,7 +164,7 @@ local function decode_object(text, at, settings, depth)
    at = decode_items(text, at, '}', function(place)
       if text:sub(place, place) ~= '"' then expected('object key string', text, place) end
       local key
-      key, place = decode_string(text, place)
+      key, place = decode_string(text, place, 'object key string')
       place = skip_space(text, place)
       if text:sub(place, place) ~= ':' then expected('colon', text, place) end
       object[key], place = decode_value(text, skip_space(text, place + 1), settings, depth)
@@ -176,28 +175,66 @@ end
 
 function decode_value(text, at, settings, depth)
    local first = text:sub(at, at)
-   if first == '"' then return decode_string(text, at) end
+   if first == '"' then return decode_string(text, at, 'value') end
    if first == '{' or first == '[' then
-      if depth >= settings.decode_depth then
-         error(('Found too many nested data structures (%d)'):format(depth + 1), 0)
+      if depth >= settings.decode_max_depth then
+         error(('Found too many nested data structures (%d) at character %d'):format(depth + 1, at), 0)
       end
       return (first == '{' and decode_object or decode_list)(text, at, settings, depth + 1)
    end
    local word = text:match('^%a+', at)
    if word and words[word] ~= nil then return words[word], at + #word end
-   local literal = settings.decode_invalid_numbers and text:match('^%-?0[xX]%x+', at)
-      or text:match('^%-?%d+%.?%d*[eE]?[+-]?%d*', at)
+   local any = settings.decode_invalid_numbers
+   local sign = text:match(any and '^[-+]?' or '^%-?', at)
+   local place = at + #sign
+   local literal = any and text:match('^0[xX]%x+', place) or text:match('^%d+%.?%d*[eE]?[+-]?%d*', place)
    local number = literal and tonumber(literal)
-   if number and (settings.decode_invalid_numbers or not literal:find('^%-?0%d')) then return number, at + #literal end
-   local sign, name = text:match('^(%-?)(%a+)', at)
-   local odd = name and settings.decode_invalid_numbers and odd_numbers[name:lower()]
-   if odd then return sign == '-' and -odd or odd, at + #sign + #name end
+   if number and not any and literal:find('^0%d') then expected('value', text, at, 'invalid number') end
+   if not number and any then
+      literal = text:match('^%a+', place)
+      number = literal and odd_numbers[literal:lower()]
+   end
+   if number then return sign == '-' and -number or number, place + #literal end
    expected('value', text, at)
 end
 
+local function got(value) return value == nil and 'no value' or type(value) end
+local function bad_argument(name, place, problem)
+   error(("bad argument #%d to '%s' (%s)"):format(place, name, problem), 4)
+end
+
+-- Functions that check an argument of a setting's function, and return the setting.
+local function whole(least, most)
+   return function(name, place, value)
+      local number = tonumber(value)
+      if not number then bad_argument(name, place, 'number expected, got ' .. got(value)) end
+      number = number < 0 and math.ceil(number) or math.floor(number)
+      if not (number >= least and number <= most) then
+         bad_argument(name, place, ('expected integer between %d and %d'):format(least, most))
+      end
+      return number
+   end
+end
+
+local SWITCH = { off = false, on = true }
+local NUMBERS = { off = false, on = true, null = 'null' }
+local function one_of(options)
+   return function(name, place, value)
+      if type(value) == 'boolean' then return value end
+      if type(value) ~= 'string' and type(value) ~= 'number' then
+         bad_argument(name, place, 'string expected, got ' .. got(value))
+      end
+      local setting = options[value]
+      if setting == nil then bad_argument(name, place, ("invalid option '%s'"):format(value)) end
+      return setting
+   end
+end
+
 local function instance(safe)
-   local settings = { sparse = { convert = false, ratio = 2, safe = 10 }, number_format = '%.14g', encode_depth = 1000,
-      decode_depth = 1000, encode_invalid_numbers = false, decode_invalid_numbers = true, keep_buffer = true }
+   local settings = { sparse = { convert = false, ratio = 2, safe = 10 }, number_format = '%.14g',
+      encode_max_depth = 1000,
+      decode_max_depth = 1000, encode_invalid_numbers = false, decode_invalid_numbers = true,
+         encode_keep_buffer = true }
    local cjson = { null = null, _NAME = 'cjson', _VERSION = '2.1.0' }
 
    -- Raises the error or, for cjson.safe, returns nil and the error.
@@ -214,7 +251,7 @@ local function instance(safe)
 
    function cjson.decode(text)
       if type(text) == 'number' then text = tostring(text) end
-      if type(text) ~= 'string' then error('bad argument #1 to \'decode\' (string expected)', 2) end
+      if type(text) ~= 'string' then bad_argument('decode', 1, 'string expected, got ' .. got(text)) end
       return guarded(function()
          local value, at = decode_value(text, skip_space(text, 1), settings, 0)
          at = skip_space(text, at)
@@ -223,28 +260,31 @@ local function instance(safe)
       end)
    end
 
-   function cjson.encode_number_precision(digits)
-      if digits then
-         assert(digits >= 1 and digits <= 17, 'expected an integer between 1 and 17')
-         settings.number_format = ('%%.%dg'):format(digits)
+   local function add(name, read)
+      cjson[name] = function(value)
+         if value ~= nil then settings[name] = read(name, 1, value) end
+         return settings[name]
+      end
+   end
+   for _, name in ipairs{ 'encode_max_depth', 'decode_max_depth' } do add(name, whole(1, 2 ^ 31 - 1)) end
+   for name, options in pairs{ encode_invalid_numbers = NUMBERS, decode_invalid_numbers = SWITCH,
+      encode_keep_buffer = SWITCH } do add(name, one_of(options)) end
+
+   local digits = whole(1, 14)
+   function cjson.encode_number_precision(value)
+      if value ~= nil then
+         settings.number_format = ('%%.%dg'):format(digits('encode_number_precision', 1, value))
       end
       return tonumber(settings.number_format:match('%d+'))
    end
 
+   local length, switched = whole(0, 2 ^ 31 - 1), one_of(SWITCH)
    function cjson.encode_sparse_array(convert, ratio, safe_length)
       local sparse = settings.sparse
-      if convert ~= nil then sparse.convert = convert end
-      sparse.ratio, sparse.safe = ratio or sparse.ratio, safe_length or sparse.safe
+      if ratio ~= nil then sparse.ratio = length('encode_sparse_array', 2, ratio) end
+      if safe_length ~= nil then sparse.safe = length('encode_sparse_array', 3, safe_length) end
+      if convert ~= nil then sparse.convert = switched('encode_sparse_array', 1, convert) end
       return sparse.convert, sparse.ratio, sparse.safe
-   end
-
-   for name, setting in pairs{ encode_max_depth = 'encode_depth', decode_max_depth = 'decode_depth',
-      encode_invalid_numbers = 'encode_invalid_numbers', decode_invalid_numbers = 'decode_invalid_numbers',
-      encode_keep_buffer = 'keep_buffer' } do
-      cjson[name] = function(value)
-         if value ~= nil then settings[setting] = value end
-         return settings[setting]
-      end
    end
 
    function cjson.new() return instance(safe) end

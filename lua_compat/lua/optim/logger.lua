@@ -8,7 +8,8 @@ local Logger = torch.class('optim.Logger')
 function Logger:__init(filename, timestamp)
    if filename then
       self.name = filename
-      assert(paths.mkdir(paths.dirname(filename)))
+      local folder = paths.dirname(filename)
+      assert(paths.dirp(folder) or paths.mkdir(folder))
       if timestamp then filename = filename .. '-' .. os.date('%Y_%m_%d_%X') end
       self.file = assert(io.open(filename, 'w'))
       self.epsfile = self.name .. '.eps'

@@ -1,12 +1,13 @@
 -- The package paths: files and folders.
+local text = require 'paths.text'
 local python = require('th.python').functions
 
 paths = paths or {}
 
 paths.home = os.getenv('HOME') or '.'
 
-function paths.filep(path) return python.path_kind(path) == 'file' end
-function paths.dirp(path) return python.path_kind(path) == 'directory' end
+function paths.filep(path) return python.path_kind(text(path, 1, 'filep')) == 'file' end
+function paths.dirp(path) return python.path_kind(text(path, 1, 'dirp')) == 'directory' end
 function paths.cwd() return python.working_folder() end
 
 function paths.is_win() return nil end
@@ -18,14 +19,14 @@ function paths.uname() return python.system_names() end
 function paths.concat(...)
    local path = paths.cwd()
    for i = 1, select('#', ...) do
-      local part = select(i, ...)
+      local part = text(select(i, ...), i, 'concat')
       path = part:sub(1, 1) == '/' and part or path .. '/' .. part
    end
    return python.real_path(path)
 end
 
 function paths.dirname(path)
-   path = path:gsub('(.)/+$', '%1')
+   path = text(path, 1, 'dirname'):gsub('(.)/+$', '%1')
    local folder = path:match('^(.*)/[^/]*$')
    if not folder then return '.' end
    return folder == '' and '/' or folder
@@ -33,7 +34,7 @@ end
 
 -- The last part of a path, without the given suffix if it has it.
 function paths.basename(path, suffix)
-   local name = path:gsub('(.)/+$', '%1'):match('([^/]*)$')
+   local name = text(path, 1, 'basename'):gsub('(.)/+$', '%1'):match('([^/]*)$')
    if suffix then
       if suffix:sub(1, 1) ~= '.' then suffix = '.' .. suffix end
       if #name > #suffix and name:sub(-#suffix) == suffix then name = name:sub(1, -#suffix - 1) end
@@ -43,13 +44,13 @@ end
 
 -- The part after the last dot, wherever it is; no value if there is no dot.
 function paths.extname(path)
-   local name = path:match('%.([^.]*)$')
+   local name = text(path, 1, 'extname'):match('%.([^.]*)$')
    if name then return name end
 end
 
 -- The names in a folder, including . and ..; nil if it cannot be read.
 function paths.dir(folder)
-   local names = python.list_folder(folder)
+   local names = python.list_folder(text(folder, 1, 'dir'))
    if not names then return nil end
    local list = {}
    for name in names:gmatch('([^%z]+)%z') do list[#list + 1] = name end
@@ -81,12 +82,12 @@ function paths.iterfiles(folder)
    return paths.files(folder, function(name) return paths.filep(paths.concat(folder, name)) end)
 end
 
-local function outcome(problem)
-   if problem then return nil, problem end
+local function outcome(folder, problem, number)
+   if problem then return nil, folder .. ': ' .. problem, number end
    return true
 end
-function paths.mkdir(folder) return outcome(python.make_folder(folder)) end
-function paths.rmdir(folder) return outcome(python.remove_folder(folder)) end
+function paths.mkdir(folder) return outcome(folder, python.make_folder(text(folder, 1, 'mkdir'))) end
+function paths.rmdir(folder) return outcome(folder, python.remove_folder(text(folder, 1, 'rmdir'))) end
 
 -- Removes a file, or a folder with everything in it; the second argument must be 'yes'.
 function paths.rmall(path, more)

@@ -380,7 +380,38 @@ def test_lfs(tmp_path: Path) -> None:
         assert(lfs.link('file', arg[1] .. '/link', true) and not lfs.link('file', arg[1] .. '/link', true))
         assert(lfs.attributes(arg[1] .. '/link', 'mode') == 'file')
         assert(lfs.symlinkattributes(arg[1] .. '/link', 'mode') == 'link')
-        assert(lfs.rmdir(arg[1] .. '/new') and not lfs.chdir(arg[1] .. '/new'))
+        assert(lfs.symlinkattributes(arg[1] .. '/link', 'target') == 'file')
+        assert(lfs.symlinkattributes(arg[1] .. '/file').target == nil)
+        assert(lfs.attributes(arg[1] .. '/file', 'blksize') > 0)
+        assert(lfs.attributes(arg[1] .. '/file', 'uid') >= 0)
+        local inode = lfs.attributes(arg[1] .. '/link', 'ino')
+        assert(inode == lfs.attributes(arg[1] .. '/file', 'ino'))
+        assert(lfs.attributes(arg[1] .. '/file', 'change') % 1 == 0)
+        assert(lfs.rmdir(arg[1] .. '/new'))
+        for wanted, call in pairs{
+           ['^Unable to change working directory to .*/new.%c'] = function()
+              return lfs.chdir(arg[1] .. '/new')
+           end,
+           ['^No such file or directory$'] = function() return lfs.rmdir(arg[1] .. '/new') end,
+           ['^.*/new: No such file or directory$'] = function() return paths.rmdir(arg[1] .. '/new') end,
+           ['^.*/file: File exists$'] = function() return paths.mkdir(arg[1] .. '/file') end,
+        } do
+           local ok, problem = call()
+           assert(ok == nil and problem:find(wanted), problem)
+        end
+        local next_name, folder = lfs.dir(arg[1])
+        folder:close()
+        for wanted, call in pairs{
+           ["bad argument #1 to 'next' (closed directory)"] = next_name,
+           ["cannot open " .. arg[1] .. "/file: Not a directory"] = function() lfs.dir(arg[1] .. '/file') end,
+           ["bad argument #1 to 'mkdir' (string expected, got table)"] = function() paths.mkdir{} end,
+           ["bad argument #2 to 'touch' (number expected, got string)"] = function() lfs.touch('x', 'y') end,
+           ["bad argument #2 to 'setmode' (invalid option 'x')"] = function() lfs.setmode(io.stdout, 'x') end,
+           ["invalid attribute name '5'"] = function() lfs.attributes(arg[1], 5) end,
+        } do
+           local ok, problem = pcall(call)
+           assert(not ok and problem:find(wanted, 1, true), problem)
+        end
         """,
         str(tmp_path / "folder"),
     )
@@ -554,11 +585,45 @@ def test_cjson_reads_hexadecimal_numbers_and_names_what_it_finds(tmp_path: Path)
         for text, found in pairs{
            ['{}}'] = 'the end but found T_OBJ_END at character 3', ['[,]'] = 'value but found T_COMMA',
            ['["a" true]'] = 'end but found T_BOOLEAN', ['{1:2}'] = 'string but found T_NUMBER',
-           ['['] = 'found T_END',
+           ['['] = 'found T_END', ['"x'] = 'Expected value but found unexpected end of string at character 3',
+           [ [[{"\\x":1}]] ] = 'Expected object key string but found invalid escape code at character 3',
+           [ [["\\ud800"]] ] = 'found invalid unicode escape code',
+           ['[-]'] = 'found invalid number at character 2',
         } do
            local ok, message = pcall(cjson.decode, text)
            assert(not ok and message:find(found, 1, true), message)
         end
+        local tab = string.char(9)
+        assert(cjson.decode('["a' .. tab .. 'b"]')[1] == 'a' .. tab .. 'b' and cjson.decode('+1') == 1)
+        """,
+    )
+
+
+def test_settings_of_cjson_are_checked(tmp_path: Path) -> None:
+    """Texts as lua-cjson's 2.1.0."""
+    run_lua(
+        tmp_path,
+        """
+        local cjson = require('cjson').new()
+        assert(cjson.encode_invalid_numbers('null') == 'null' and cjson.encode{ 0 / 0 } == '[null]')
+        assert(cjson.encode_invalid_numbers('off') == false and cjson.decode_invalid_numbers('on') == true)
+        assert(select('#', cjson.encode_sparse_array('on', '3', 0)) == 3)
+        assert(cjson.encode_sparse_array() == true)
+        assert(cjson.encode_number_precision(3) == 3 and cjson.encode{ 1 / 3 } == '[0.333]')
+        assert(cjson.decode_max_depth(1) == 1)
+        local function refuses(wanted, f, ...)
+           local ok, problem = pcall(f, ...)
+           assert(not ok and problem:find(wanted, 1, true), problem)
+        end
+        refuses('Found too many nested data structures (2) at character 2', cjson.decode, '[[1]]')
+        refuses("#1 to 'decode_max_depth' (expected integer between 1 and 2147483647)",
+           cjson.decode_max_depth, 0)
+        refuses("#1 to 'encode_number_precision' (expected integer between 1 and 14)",
+           cjson.encode_number_precision, 15)
+        refuses("#2 to 'encode_sparse_array' (number expected, got table)",
+           cjson.encode_sparse_array, true, {})
+        refuses("#1 to 'encode_keep_buffer' (invalid option 'maybe')", cjson.encode_keep_buffer, 'maybe')
+        refuses('Cannot serialise boolean: table key must be a number', cjson.encode, { [true] = 1 })
         """,
     )
 
