@@ -3,6 +3,7 @@
 numpy's RandomState has randomkit's own formulas, so that both draw the same numbers.
 """
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -45,6 +46,16 @@ _OURS: dict[str, Callable[..., Any]] = {
 }
 
 
+class _Generators(threading.local):
+    """numpy's generator of each thread, which gets its state before it draws: making one takes far longer."""
+
+    def __init__(self) -> None:
+        self.generator = np.random.RandomState(np.random.MT19937(0))
+
+
+_numpys = _Generators()
+
+
 def _each(draw: Callable[..., Any], low: Any, high: Any, size: int) -> Any:
     return draw(low, high, size, dtype=np.int64)
 
@@ -70,20 +81,24 @@ def randomkit_draw(
             arrays[place] = arrays[place].astype(np.int64)
     arrays = [array[0] if array.size == 1 else array for array in arrays]
     generator = array_of(state).view(_STATE)[0]
-    bits = np.random.MT19937()
+    draw = _numpys.generator
     words, position = generator["words"].astype(np.uint32), _WORDS + 1 - int(generator["left"])
-    bits.state = {"bit_generator": "MT19937", "state": {"key": words, "pos": position}}
-    draw = np.random.RandomState(bits)
-    if waiting is not None:
-        draw.set_state({**draw.get_state(legacy=False), "has_gauss": 1, "gauss": waiting})
+    draw.set_state(
+        {
+            "bit_generator": "MT19937",
+            "state": {"key": words, "pos": position},
+            "has_gauss": int(waiting is not None),
+            "gauss": waiting or 0.0,
+        }
+    )
     function = _OURS.get(name)
     if function is not None:
         drawn = function(draw, *arrays, size=out.numel())
     else:
         drawn = getattr(draw, _OTHER_NAMES.get(name, name))(*arrays, size=out.numel())
     array_of(out).reshape(-1)[...] = np.asarray(drawn)
-    after = bits.state["state"]
+    numpys = draw.get_state(legacy=False)
+    after = numpys["state"]
     generator["words"], generator["left"] = after["key"], _WORDS + 1 - int(after["pos"])
     generator["next"] = int(after["pos"]) % _WORDS
-    numpys = draw.get_state(legacy=False)
     return float(numpys["gauss"]) if numpys["has_gauss"] else None
