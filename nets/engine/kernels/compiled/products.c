@@ -38,12 +38,6 @@ typedef struct {
     long next;                      /* unit that nobody has taken */
 } products_job;
 
-#if defined(__clang__)  /* has no __builtin_shuffle */
-enum { SHUFFLES = 0 };
-INLINE void transpose(vector *block) { (void)block; }
-#else
-enum { SHUFFLES = 1 };
-
 /* block (LANES, LANES) = its transpose. Step by step, parts of twice the size change places across the
    diagonal. */
 INLINE void transpose(vector *block) {
@@ -59,13 +53,11 @@ INLINE void transpose(vector *block) {
         for (int i = 0; i < LANES; i++) {
             if (i & size) continue;
             const vector upper = block[i], lower = block[i + size];
-            block[i] = __builtin_shuffle(upper, lower, low);
-            block[i + size] = __builtin_shuffle(upper, lower, high);
+            block[i] = shuffle(upper, lower, low);
+            block[i + size] = shuffle(upper, lower, high);
         }
     }
 }
-
-#endif
 
 /* panel (inner, PANEL) = a part of b with so many columns, zeros beside them. Processors foresee none of these
    many short runs through memory. */

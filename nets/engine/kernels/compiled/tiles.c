@@ -213,9 +213,31 @@ void add_input_gradient(tiles_job *job) {
     }
 }
 
-INLINE void add_weights(const weight_job *job, const element *values, REAL *gradient, long lanes) {
+/* For each vector of the gradient, whose taps are neighbours, and each tap: the lanes that its weights fill, numbered
+   from LANES on, and those that keep what they have. */
+typedef mask placing[KERNEL][KERNEL];
+
+static void place_taps(placing lanes_of) {
+    for (long part = 0; part < KERNEL; part++)
+        for (long tap = 0; tap < KERNEL; tap++)
+            for (long lane = 0; lane < LANES; lane++) {
+                const long place = part * LANES + lane;
+                lanes_of[part][tap][lane] = place % KERNEL == tap ? LANES + place / KERNEL : lane;
+            }
+}
+
+INLINE void add_weights(const weight_job *job, const element *values, REAL *gradient, long lanes, placing lanes_of) {
     vector weights[KERNEL];
     transform_back(of_weight(), values, job->plane, weights, lanes);
+    if (SHUFFLES && lanes == LANES) {
+        for (long part = 0; part < KERNEL; part++) {
+            vector found = {0};
+            for (long tap = 0; tap < KERNEL; tap++) found = shuffle(found, weights[tap], lanes_of[part][tap]);
+            REAL *to = gradient + part * LANES;
+            store(to, load(to, LANES) + found, LANES);
+        }
+        return;
+    }
     for (long lane = 0; lane < lanes; lane++)
         UNROLL(32)
         for (int tap = 0; tap < KERNEL; tap++)
@@ -224,15 +246,17 @@ INLINE void add_weights(const weight_job *job, const element *values, REAL *grad
 
 /* Units are output channels. */
 void add_weight_gradient(weight_job *job) {
+    placing lanes_of;
     long output, last;
+    place_taps(lanes_of);
     while (take(&job->next, job->at_once, job->outputs, &output, &last)) {
         for (; output < last; output++)
             for (long input = 0; input < job->inputs; input += LANES) {
                 const element *values = job->values + output * job->row + input;
                 REAL *gradient = job->gradient + output * job->gradient_row + input * KERNEL;
                 const long lanes = least(LANES, job->inputs - input);
-                if (lanes == LANES) add_weights(job, values, gradient, LANES);
-                else add_weights(job, values, gradient, lanes);
+                if (lanes == LANES) add_weights(job, values, gradient, LANES, lanes_of);
+                else add_weights(job, values, gradient, lanes, lanes_of);
             }
     }
 }

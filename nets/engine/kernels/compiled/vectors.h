@@ -33,6 +33,15 @@ typedef integer mask __attribute__((vector_size(VECTOR_BYTES)));
 
 enum { LANES = VECTOR_BYTES / sizeof(REAL) };
 
+/* A vector of lanes of two, numbered one after the other. */
+#if defined(__clang__)  /* has no __builtin_shuffle */
+enum { SHUFFLES = 0 };
+INLINE vector shuffle(vector one, vector other, mask lanes) { return (void)other, (void)lanes, one; }
+#else
+enum { SHUFFLES = 1 };
+INLINE vector shuffle(vector one, vector other, mask lanes) { return __builtin_shuffle(one, other, lanes); }
+#endif
+
 INLINE long least(long a, long b) { return a < b ? a : b; }
 
 INLINE vector load(const REAL *from, long lanes) {
