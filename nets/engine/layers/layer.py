@@ -100,14 +100,9 @@ class Layer:
     # Preparation --------------------------------------------------------------------------------------------
 
     @property
-    def multiply_adds(self) -> int:
-        """Returns the work of one phase, if it is significant."""
-        return 0
-
-    @property
     def work(self) -> int:
-        """Returns the multiply-adds of one phase, for comparison with the machine's peak."""
-        return self.multiply_adds
+        """Returns the multiply-adds of one phase, if they are significant."""
+        return 0
 
     def choose_kernels(self, selection: Selection) -> None:
         """Chooses among several algorithms."""

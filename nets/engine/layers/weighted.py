@@ -64,10 +64,6 @@ class WeightedLayer(FoldingLayer):
             self._apart = self.output.arrange(memory.empty((self.output.numel,), self.output.dtype))
 
     @property
-    def multiply_adds(self) -> int:
-        return self._convolution.multiply_adds if self._convolution else 0
-
-    @property
     def work(self) -> int:
         if self._convolution is not None:
             return self._convolution.multiply_adds
