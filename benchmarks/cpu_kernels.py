@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 from unittest import mock
 
-from benchmarks import command_line
+from benchmarks.helpers import command_line
 
 if TYPE_CHECKING:
     from convnet_benchmarks.nets.engine.shapes import ConvolutionShape

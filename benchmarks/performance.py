@@ -22,7 +22,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import command_line
+from benchmarks.helpers import command_line
 from convnet_benchmarks.tables import Cell, Column, Table
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import command_line
+from benchmarks.helpers import command_line
 from benchmarks.performance import ROOT
 from lua_compat import t7
 

@@ -34,7 +34,7 @@ def main() -> None:
     parser.add_argument("--backends", nargs="+", choices=BACKENDS, default=["mm", "auto"])
     parser.add_argument("--batch", type=int, nargs="+", default=[1, 8])
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--seconds", type=float, help="how long a quick choice may time [4]")
+    parser.add_argument("--seconds", type=float, help="how long a quick choice may time [0]")
     parser.add_argument("--choose", nargs=6, help=argparse.SUPPRESS)  # what the processes run
     options = parser.parse_args()
     if options.choose:
