@@ -45,9 +45,9 @@ column is the first thing that failed, or why there is nothing to compare.
 
 ## On a new machine
 
-On 2026-11-26 the wheel was installed with `pip install` into an empty environment of Python 3.12 (PyTorch
-2.14), with an empty home folder and no compiler on the path. `th` then ran repositories that require
-Penlight, unmodified, with the commands and data of the table above:
+On 2026-11-27 the wheel was installed with `pip install` into empty environments of Python 3.11 and 3.12
+(PyTorch 2.14), with empty home folders and no compiler on the path. `th` then ran repositories that require
+Penlight, unmodified, with the commands and data of the table above, with the same outcome in both:
 
 | Repository | Outcome |
 |---|---|

@@ -10,6 +10,11 @@ local names = { 'mode', 'permissions', 'size', 'access', 'modification', 'change
 
 local function attributes_of(path, follow_links, wanted)
    local found = { python.path_attributes(path, follow_links) }
+   if wanted == 'target' and not follow_links then
+      local target = python.link_target(path)
+      if target then return target end
+      return nil, 'could not obtain link target: ' .. (#found == 1 and found[1] or 'Invalid argument')
+   end
    if #found == 1 then return nil, ("cannot obtain information from file '%s': %s"):format(path, found[1]) end
    local attributes = type(wanted) == 'table' and wanted or {}
    for i, name in ipairs(names) do attributes[name] = found[i] end
@@ -17,7 +22,6 @@ local function attributes_of(path, follow_links, wanted)
    if type(wanted) == 'number' then wanted = tostring(wanted) end
    if type(wanted) ~= 'string' then return attributes end
    if attributes[wanted] ~= nil then return attributes[wanted] end
-   if wanted == 'target' and not follow_links then return nil, 'could not obtain link target' end
    error(("invalid attribute name '%s'"):format(wanted), 3)
 end
 

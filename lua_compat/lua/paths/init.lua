@@ -20,7 +20,7 @@ function paths.concat(...)
    local path = paths.cwd()
    for i = 1, select('#', ...) do
       local part = text(select(i, ...), i, 'concat')
-      path = part:sub(1, 1) == '/' and part or path .. '/' .. part
+      path = part:sub(1, 1) == '/' and part or path:gsub('/+$', '') .. '/' .. part
    end
    return python.real_path(path)
 end

@@ -382,6 +382,8 @@ def test_lfs(tmp_path: Path) -> None:
         assert(lfs.symlinkattributes(arg[1] .. '/link', 'mode') == 'link')
         assert(lfs.symlinkattributes(arg[1] .. '/link', 'target') == 'file')
         assert(lfs.symlinkattributes(arg[1] .. '/file').target == nil)
+        assert(select(2, lfs.symlinkattributes(arg[1] .. '/none', 'target')):find('No such file'))
+        assert(paths.concat('/a', '/', 'b') == '/b' and paths.concat('/a/', 'b/') == '/a/b')
         assert(lfs.attributes(arg[1] .. '/file', 'blksize') > 0)
         assert(lfs.attributes(arg[1] .. '/file', 'uid') >= 0)
         local inode = lfs.attributes(arg[1] .. '/link', 'ino')
