@@ -174,7 +174,7 @@ function Module.flatten(parameters)
       view:fill(1)
       compact = compact and is_compact(view)
    end
-   local used = row:sum() < total and row:gt(0) or nil
+   local used = row:min() == 0 and row:gt(0) or nil
    for _, start in pairs(starts) do
       local n = start.storage:size()
       row[{ { start.first + 1, start.first + n } }]:copy(new():set(start.storage))

@@ -147,6 +147,8 @@ for _, name in ipairs{ 'MarginCriterion', 'SoftMarginCriterion', 'HingeEmbedding
     assert(criterion:forward(x, y) > 0 and criterion:backward(x, y):size(2) == 100)
 end
 torch.histc(x:narrow(1, 1, 3):clone())
+assert(nn.Linear(2000, 600):float():getParameters():size(1) == 1200600)
+assert(torch.rand(50, 20):index(1, torch.LongTensor(5000):random(50)):size(1) == 5000)
 for _, name in ipairs{ 'exp', 'log', 'sin', 'tanh', 'sigmoid' } do torch[name](torch.rand(3, 40, 40)) end
 assert(not io.open('/proc/self/maps'):read('*a'):find('libtorch'), 'the library is not worth loading')
 """
