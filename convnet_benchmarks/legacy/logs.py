@@ -31,11 +31,14 @@ _SECONDS_LINE = re.compile(rf"{_MARKDOWN}(t1|feed moyen|dry_run) ({NUMBER}) seco
 _SOUMITH_LINE = re.compile(rf"(\S+)\s+(:[A-Za-z]+(?:\(\))?:)\s+({NUMBER})(.*)")
 _SOUMITH_NET = re.compile(r"ModelType: (.+?)\s+Kernels: (\S+)\s+Input shape: (\d+x\S+)")
 _SOUMITH_LAYER = re.compile(r"CONFIG: (.+)")
-# After a shell's prompt or none, variables and programs such as time.
-_SHELL = r"(?:[^`|]{0,60}[$#%]\s+)?[$#\s]*(?:(?:time|nice|nohup|[A-Z_]+=\S*)\s+)*"
+# After a shell's prompt or none, variables, and programs that start others, with their options and numbers.
+_STARTERS = "env|exec|nice|nohup|numactl|nvprof|srun|stdbuf|sudo|taskset|time|timeout|[A-Z_]+=\\S*"
+_SHELL = rf"(?:[^`|]{{0,60}}[$#%]\s+)?[$#!]{{0,2}}\s*(?:(?:{_STARTERS})\s+(?:(?:-\S+|\d\S*)\s+)*)*"
 _PROGRAM = (
-    r"(?:\S*/)?(?:th|luajit|qlua|python[\d.]*)\s+(?=\S+\.(?:lua|py)\b)|(?=benchmark(?:_criterion)?\.py\b)"
+    r"(?:\S*[/\\])?(?:th|luajit|qlua|python[\d.]*)(?:\.exe)?\s+(?=\S+\.(?:lua|py)\b)"
+    r"|(?=benchmark(?:_criterion)?\.py\b)"
 )
+_LONGEST_COMMAND = 1000  # characters; what looks for prompts takes long on longer lines
 _COMMAND = re.compile(rf"{_MARKDOWN}{_SHELL}(?:{_PROGRAM})(\S+[^`|>&;]*?)[*_\s]*(?:\d?[`|>&;].*)?$")
 _DEVICE = re.compile(r"Running on device: (.+)")
 _OPTION_ECHO = re.compile(r"(opt\.)?([A-Za-z_0-9]+)\t(\S+)")
@@ -119,7 +122,7 @@ def parse_log(text: str) -> tuple[LoggedRun, ...]:
 
     Raises ValueError if no line is a benchmark's, a printed model is cut short or a number is ambiguous.
     """
-    lines = list(_whole_models(text.splitlines()))
+    lines = list(_whole_models(re.sub(r"\\\s*\n\s*(?:>\s)?", " ", text).splitlines()))
     numbers: dict[str, float] = {}
     runs = _parsed(lines, lambda number: numbers.setdefault(number, 0.0))
     if runs and text[-1] not in "\r\n" and _is_cut_short(lines[-1], numbers):
@@ -215,7 +218,7 @@ class _Parser:
             if self._samples:
                 self.finish_run()
             self._model = parse_model(line)
-        elif match := _COMMAND.match(line):
+        elif len(line) <= _LONGEST_COMMAND and (match := _COMMAND.match(line)):
             self.finish_run()
             self._start()
             self._command = match[1].strip()

@@ -152,6 +152,28 @@ def test_an_option_without_a_value_is_true() -> None:
     assert run.options == {"cuda": "true", "batch_size": "4", "cudnn": "true"}
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "OMP_NUM_THREADS=2 taskset -c 0-3 th benchmark.lua -4d_tensor true -batch_size 64",
+        "numactl --membind=0 ~/torch/install/bin/th benchmark.lua -4d_tensor true -batch_size 64",
+        "+ timeout 600 nice -n 5 luajit benchmark.lua -4d_tensor true -batch_size 64",
+        "!th benchmark.lua -4d_tensor true -batch_size 64",
+        "C:\\torch\\th.exe benchmark.lua -4d_tensor true -batch_size 64",
+        "$ th benchmark.lua -4d_tensor true \\\n>   -batch_size 64",
+    ],
+)
+def test_a_command_is_found_behind_what_starts_it(command: str) -> None:
+    (run,) = parse_log(f"{command}\n:TOTAL:\t3\n")
+    assert run.batch_size == 64
+
+
+@pytest.mark.parametrize("prose", ["I like th benchmark.lua -batch_size 8.", "the time th script.lua took"])
+def test_prose_is_no_command(prose: str) -> None:
+    (run,) = parse_log(f"{prose}\n:TOTAL:\t3\n")
+    assert run.command is None
+
+
 def nested_models() -> dict[str, str]:
     """The printed containers among the golden facts, by their constructor."""
     blocks = (GOLDEN / "print.txt").read_text().split("## ")
