@@ -275,7 +275,7 @@ def test_only_keeps_the_rows_that_contain_the_text(tmp_path: Path) -> None:
         (["{run}", "absent.json"], "absent.json: No such file"),
         (["{run}", "{run}", "--only", "nonsense"], "option --only: no row contains 'nonsense'"),
         (["{run}", "{sweep}"], "A and B share no measurement"),
-        (["{run}", "{run}", "--margin", "-1"], "--margin: '-1' is not a number"),
+        (["{run}", "{run}", "--margin", "-1"], "--margin: '-1' is not a percentage from 0 to below 100"),
         (["{run}", "{run}", "--json", "absent/x.json"], "option --json: cannot write"),
         (["{run}", "{run}", "--json", "{run}"], "is also the file of FILE; give another name"),
     ],
