@@ -19,11 +19,11 @@ from torch.autograd.graph import GradientEdge, get_gradient_edge
 from torch.nn import Parameter
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
-from convnet_benchmarks.nets.frozen import Frozen
 from convnet_benchmarks.nets.graph import parameter_gradients, parameters_read
 from convnet_benchmarks.nets.hooks import hook_on, needs_whole_backward, run_after_accumulation
 from convnet_benchmarks.nets.outputs import as_tree
 from convnet_benchmarks.nets.programs import is_program
+from convnet_benchmarks.nets.state.frozen import Frozen
 
 # Torch7's names.
 FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT = PHASES = ("updateOutput", "updateGradInput", "accGradParameters")
@@ -461,7 +461,7 @@ def _parametrised(module: nn.Module, whole: Container[nn.Module]) -> Iterator[nn
 
 def _as_leaf(input: Tensor) -> Tensor:
     """Returns a tensor as a leaf of a new graph."""
-    return input.detach().requires_grad_(input.is_floating_point())
+    return input.detach().requires_grad_(input.is_floating_point() or input.is_complex())
 
 
 def _detached(leaf: Any) -> Any:
@@ -492,9 +492,11 @@ def recorder_of(module: nn.Module, calls: list[Call]) -> Recorder:
 
 
 def has_plain_parameters(module: nn.Module) -> bool:
-    """Returns whether weight and bias are the module's own tensors, not computed from others (weight
-    norm)."""
-    return set(module._parameters) == {"weight", "bias"} and not hook_on(module)
+    """Returns whether weight and bias are the module's own tensors, not computed from others (weight norm),
+    and not complex."""
+    own = module._parameters
+    real = not any(one is not None and one.is_complex() for one in own.values())
+    return set(own) == {"weight", "bias"} and real and not hook_on(module)
 
 
 def convolves_plainly(module: Any) -> bool:

@@ -36,6 +36,7 @@ from convnet_benchmarks.nets.engine.trace import CompileError, Trace, check_same
 from convnet_benchmarks.nets.engine.values import ReusedMemory, Value
 from convnet_benchmarks.nets.memory.heap import return_free_memory
 from convnet_benchmarks.nets.phases import FORWARD, INPUT_GRADIENT, PHASES, WEIGHT_GRADIENT
+from convnet_benchmarks.nets.state.kept_state import KeptState
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float64)
 
@@ -61,6 +62,7 @@ class PlanMaker:
     def __init__(self, module: nn.Module, options: Options) -> None:
         effort, seconds, told = EFFORTS[options.tuning], options.tuning_seconds, options.told
         self.dtype = _number_type(module, options.dtype)
+        _check_place(module)
         self.options = options
         self._place = _Place()
         self._refines = seconds is None
@@ -77,6 +79,11 @@ class PlanMaker:
             raise ValueError(
                 f"input shape {input_shape}: needs (C, H, W), (N, C, H, W) or (N, features), all positive"
             )
+        _check_numbers(module, self.dtype)
+        with KeptState(module):  # some compute their weights, and count, where these are read
+            return self._plan(module, input_shape)
+
+    def _plan(self, module: nn.Module, input_shape: tuple[int, ...]) -> EnginePhases:
         traced = trace(module, torch.zeros(input_shape, dtype=self.dtype))
         check_same(module, traced, self.dtype)
         options = self.options
@@ -126,24 +133,31 @@ def _name_of_plan(traced: Trace, options: Options, dtype: torch.dtype) -> str:
 
 
 def _number_type(module: nn.Module, dtype: torch.dtype | None) -> torch.dtype:
-    """Returns the number type of a plan. Raises ValueError or CompileError where there can be none."""
+    """Returns the number type of plans: that asked for, or the parameters'. Raises ValueError for others than
+    the engine's."""
+    if dtype is not None and dtype not in DTYPES:
+        raise ValueError(f"dtype {dtype} is not supported; accepted: {', '.join(map(str, DTYPES))}")
     found = {parameter.dtype for parameter in module.parameters()}
-    chosen = dtype or (found.pop() if len(found) == 1 else torch.float32)
-    if chosen not in DTYPES:
-        raise ValueError(f"dtype {chosen} is not supported; accepted: {', '.join(map(str, DTYPES))}")
-    for name, parameter in module.named_parameters():
-        if parameter.dtype != chosen or parameter.device.type != "cpu":
-            raise CompileError(
-                f"{name}: a parameter of {parameter.dtype} on {parameter.device}; "
-                f"a plan in {chosen} needs {chosen} on cpu"
-            )
+    return dtype or next((one for one in DTYPES if found == {one}), torch.float32)
+
+
+def _check_place(module: nn.Module) -> None:
+    """Raises :class:`CompileError` for tensors that are not on the CPU, or do not count their changes."""
     for name, tensor in (*module.named_parameters(), *module.named_buffers()):
+        if tensor.device.type != "cpu":
+            raise CompileError(f"{name}: on {tensor.device}; the engine needs it on cpu")
         if tensor.is_inference():
             raise CompileError(
                 f"{name}: made in torch.inference_mode(), where PyTorch does not count changes; "
                 "make the module outside it"
             )
-    return chosen
+
+
+def _check_numbers(module: nn.Module, dtype: torch.dtype) -> None:
+    """Raises :class:`CompileError` where a parameter is not of the plan's number type."""
+    for name, parameter in module.named_parameters():
+        if parameter.dtype != dtype:
+            raise CompileError(f"{name}: a parameter of {parameter.dtype}; a plan in {dtype} needs {dtype}")
 
 
 @dataclass

@@ -5,8 +5,6 @@ memory, and a step of Python takes ten times as long as usual. The loops here ar
 functions.
 """
 
-import random
-import sys
 from collections.abc import Sequence
 from itertools import chain
 from operator import attrgetter, is_, itemgetter
@@ -117,87 +115,3 @@ class Gradients:
         same = same and told == self._told
         self._gradients, self._told = gradients, told
         return not same
-
-
-_INTERNAL = ("_parameters", "_buffers", "_modules")
-_OF_FX = "_tensor_constant"  # what torch.fx calls a tensor that it finds
-
-
-class _Generators:
-    """The states of the generators of random numbers, those of PyTorch, Python and NumPy."""
-
-    def __init__(self) -> None:
-        numpy = sys.modules.get("numpy")
-        self._torchs, self._pythons = torch.get_rng_state(), random.getstate()
-        self._numpys = None if numpy is None else numpy.random.get_state()
-
-    def drawn(self) -> bool:
-        """Returns whether a number has been drawn since construction."""
-        now = _Generators()
-        numpys = [None if one is None else str(one[1:3]) for one in (self._numpys, now._numpys)]
-        same = torch.equal(self._torchs, now._torchs) and self._pythons == now._pythons
-        return not same or numpys[0] != numpys[1]
-
-    def restore(self) -> None:
-        torch.set_rng_state(self._torchs)
-        random.setstate(self._pythons)
-        if self._numpys is not None:
-            sys.modules["numpy"].random.set_state(self._numpys)
-
-
-class state_kept:
-    """Restores the module's buffers (running statistics) and the random generators afterwards."""
-
-    def __init__(self, module: nn.Module) -> None:
-        self._module = module
-
-    def __enter__(self) -> None:
-        self._buffers = [(buffer, buffer.clone()) for buffer in self._module.buffers()]
-        self._generators = _Generators()
-
-    def __exit__(self, *_: object) -> None:
-        with torch.no_grad():
-            for buffer, before in self._buffers:
-                buffer.copy_(before)
-        self._generators.restore()
-
-
-class OwnState:
-    """A module's buffers and attributes, and the state of the generators of random numbers."""
-
-    def __init__(self, module: nn.Module) -> None:
-        self._parts = list(module.named_modules())
-        self._buffers = [
-            (name, part, buffer, buffer._version, buffer.clone())
-            for name, part in self._parts
-            for buffer in part._buffers.values()
-            if buffer is not None
-        ]
-        self._attributes = [dict(vars(part)) for _, part in self._parts]
-        self._generators = _Generators()
-
-    def changes(self) -> tuple[str, nn.Module | None, str] | None:
-        """Returns the name of a part that has changed, the part if it is known, and how; None if none has."""
-        for name, part, buffer, version, _ in self._buffers:
-            if buffer._version != version:
-                return name, part, "its forward changes a buffer"
-        for (name, part), before in zip(self._parts, self._attributes, strict=True):
-            now = vars(part)
-            for key in {**before, **now}:
-                known = key in _INTERNAL or key.startswith(_OF_FX)
-                if not known and before.get(key) is not now.get(key):
-                    return name, part, f"its forward changes the attribute {key}"
-        if self._generators.drawn():
-            return "", None, "its forward draws numbers of its own"
-        return None
-
-    def restore(self) -> None:
-        with torch.no_grad():
-            for _, _, buffer, version, content in self._buffers:
-                if buffer._version != version:
-                    buffer.copy_(content)
-        for (_, part), before in zip(self._parts, self._attributes, strict=True):
-            for key in [key for key in vars(part) if key not in before and not key.startswith(_OF_FX)]:
-                del vars(part)[key]
-            vars(part).update(before)
-        self._generators.restore()

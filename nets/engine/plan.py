@@ -8,13 +8,14 @@ from torch import Tensor, nn
 
 from convnet_benchmarks.nets.engine.layers.layer import Layer, Step, gradient_of
 from convnet_benchmarks.nets.engine.memory import Memory
-from convnet_benchmarks.nets.engine.module_state import CountedBatches, Modes, state_kept
+from convnet_benchmarks.nets.engine.module_state import CountedBatches, Modes
 from convnet_benchmarks.nets.engine.replay import Replay, Watch
 from convnet_benchmarks.nets.engine.report import Report
 from convnet_benchmarks.nets.engine.roof import measured_roof, shares_of_roof
 from convnet_benchmarks.nets.engine.values import Value
-from convnet_benchmarks.nets.frozen import Frozen
 from convnet_benchmarks.nets.phases import INPUT_GRADIENT
+from convnet_benchmarks.nets.state.frozen import Frozen
+from convnet_benchmarks.nets.state.kept_state import KeptState
 
 
 @dataclass(frozen=True)
@@ -166,7 +167,7 @@ class EnginePhases:
             raise RuntimeError("timed_report needs updateOutput first")
         plain = self.report()
         self._phases.look()
-        with state_kept(self.module), torch.no_grad():
+        with KeptState(self.module), torch.no_grad():
             self._input_value.data.copy_(self._input[: self._input_value.shape[0]])
             if self._output_value.has_grad:
                 self._output_value.grad.copy_(self._output_value.data)

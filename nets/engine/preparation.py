@@ -10,15 +10,15 @@ import torch
 from torch import Tensor, nn
 
 from convnet_benchmarks.nets.engine.choice.options import Options, takes
-from convnet_benchmarks.nets.engine.compilation import PlanMaker
+from convnet_benchmarks.nets.engine.compilation import DTYPES, PlanMaker
 from convnet_benchmarks.nets.engine.mixed import MixedPhases, Seen
-from convnet_benchmarks.nets.engine.module_state import state_kept
 from convnet_benchmarks.nets.engine.parts import Part, Shapes, parts_of
 from convnet_benchmarks.nets.engine.plan import EnginePhases
 from convnet_benchmarks.nets.engine.trace import CompileError, trace
 from convnet_benchmarks.nets.phases import NO_GRADIENT
 from convnet_benchmarks.nets.programs import hookable_parts
 from convnet_benchmarks.nets.several_inputs import net_within
+from convnet_benchmarks.nets.state.kept_state import KeptState
 
 _PASSES, _FEWEST_PASSES = 8, 2  # a plan's first passes are slower: they copy weights and record it
 _SECONDS = 3.0  # of timing, after the fewest passes
@@ -39,16 +39,23 @@ def prepare(module: nn.Module, input: Any, options: Options) -> EnginePhases | M
     Raises :class:`CompileError` for a net that does not run, or that is not of one number type on the CPU,
     and ValueError for a bad option.
     """
-    if isinstance(input, Tensor) and input.is_floating_point():
+    if isinstance(input, Tensor) and input.dtype in DTYPES:
         options = replace(options, dtype=options.dtype or input.dtype)
     maker = PlanMaker(module, options)
+    with KeptState(module):
+        made = _chosen(maker, module, input)
+    return made()
+
+
+def _chosen(maker: PlanMaker, module: nn.Module, input: Any) -> Callable[[], EnginePhases | MixedPhases]:
+    """Returns what makes the phases: those that replace layers of the module do so from then on."""
     try:
         plan = _whole_plan(maker, module, input)
     except CompileError as error:
         return _mixed(maker, module, input, str(error))
     has_stock = any("stock" in layer.algorithms.values() for layer in plan.report().layers)
     if maker.options.backend != "auto" or not has_stock:
-        return plan
+        return lambda: plan
     _, seen = _observed(module, input, maker.options.inference, "")
 
     def alone(note: str = "") -> MixedPhases:
@@ -56,14 +63,16 @@ def prepare(module: nn.Module, input: Any, options: Options) -> EnginePhases | M
 
     note = _slower(module, lambda: nullcontext(plan), alone, input)
     if not note:
-        return plan
+        return lambda: plan
     plan.close()
-    return alone(note)
+    return lambda: alone(note)
 
 
 def _whole_plan(maker: PlanMaker, module: nn.Module, input: Any) -> EnginePhases:
     if not isinstance(input, Tensor):
         raise CompileError("it takes several inputs")
+    if any(one.is_complex() for one in (input, *module.parameters())):
+        raise CompileError("it computes with complex numbers, for which the engine has no layers")
     if not input.is_floating_point():
         raise CompileError("it takes whole numbers")
     if input.dim() not in (2, 3, 4):
@@ -76,8 +85,8 @@ def _whole_plan(maker: PlanMaker, module: nn.Module, input: Any) -> EnginePhases
     return maker.plan(module, tuple(input.shape))
 
 
-def _mixed(maker: PlanMaker, module: nn.Module, input: Any, why_not: str) -> MixedPhases:
-    """Returns phases with plans for parts of the net, in PyTorch's graph of the rest."""
+def _mixed(maker: PlanMaker, module: nn.Module, input: Any, why_not: str) -> Callable[[], MixedPhases]:
+    """Returns what makes phases with plans for parts of the net, in PyTorch's graph of the rest."""
     shapes, seen = _observed(module, input, maker.options.inference, why_not)
     parts = (
         {}
@@ -91,23 +100,19 @@ def _mixed(maker: PlanMaker, module: nn.Module, input: Any, why_not: str) -> Mix
     what = "joins the engine's layers" if parts else "runs it all"
     reason = " ".join(why_not.partition("; use PyTorch's autograd")[0].split())
     note = f"PyTorch's autograd {what}: {reason}"
-    phases = made(parts, note)
-    with state_kept(module):
-        try:
-            phases.updateOutput(input)
-            differentiable = phases.notice_outputs()
-        finally:
-            phases.close()  # it lets go of nothing but its place in the module
+    with KeptState(module), made(parts, note) as phases:  # to be closed, it leaves its place in the module
+        phases.updateOutput(input)
+        differentiable = phases.notice_outputs()
     if not (differentiable or maker.options.inference):
         raise CompileError(f"{type(net_within(module)).__name__}: {NO_GRADIENT}")
     if maker.options.backend != "auto" or not parts:
-        return made(parts, note)
+        return lambda: made(parts, note)
     slower = _slower(module, lambda: made(parts, ""), lambda: made({}, ""), input)
     if not slower:
-        return made(parts, note)
+        return lambda: made(parts, note)
     for part in parts.values():
         part.close()
-    return made({}, slower)
+    return lambda: made({}, slower)
 
 
 def _observed(module: nn.Module, input: Any, inference: bool, why_not: str) -> tuple[Shapes, Seen]:
@@ -132,7 +137,7 @@ def _observed(module: nn.Module, input: Any, inference: bool, why_not: str) -> t
     hooks = [part.register_forward_pre_hook(enter, with_kwargs=True) for part in names]
     hooks += [part.register_forward_hook(leave) for part in names]
     try:
-        with state_kept(module), torch.set_grad_enabled(not inference):
+        with KeptState(module), torch.set_grad_enabled(not inference):
             module(input)
     except Exception as error:  # any error of the net for this input
         said = str(error).strip().splitlines() or [type(error).__name__]
@@ -148,7 +153,7 @@ def _slower(module: nn.Module, ours: Opened, stock: Opened, input: Any) -> str:
     """Returns a note that PyTorch alone takes less time than the engine; empty if it does not, or cannot run
     the net."""
     try:
-        with state_kept(module), _gradients_kept(module):
+        with _gradients_kept(module):
             of_ours, alone = _times((ours, stock), input)
     except RuntimeError:  # such as autograd's, where a later operation overwrites what a gradient needs
         return ""

@@ -12,10 +12,10 @@ from torch import Tensor, fx, nn
 from torch.jit import ScriptModule
 from torch.nn import Parameter
 
-from convnet_benchmarks.nets.engine.module_state import OwnState, state_kept
 from convnet_benchmarks.nets.graph import parameters_read
 from convnet_benchmarks.nets.hooks import has_legacy_hook, hook_on, hook_on_parameter, hook_within
 from convnet_benchmarks.nets.programs import is_program
+from convnet_benchmarks.nets.state.kept_state import KeptState
 
 
 class CompileError(Exception):
@@ -109,7 +109,9 @@ class _Tracer(fx.Tracer):
     def call_module(
         self, m: nn.Module, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        _check_gradients_wanted()  # outside the try: the caller of ``m`` disabled them
+        # Outside the try, as these are the caller's: it disabled gradients, or keeps ``m`` in a plain list.
+        _check_gradients_wanted()
+        self.path_of_module(m)
         try:
             return super().call_module(m, forward, args, kwargs)
         except _Untraceable:
@@ -124,18 +126,19 @@ def _check_gradients_wanted() -> None:
         raise RuntimeError("part of it runs without gradients")
 
 
-def _graph(module: nn.Module) -> tuple[fx.Graph, nn.Module]:
-    """Returns the graph and the module its names refer to."""
+def _graph(module: nn.Module) -> tuple[fx.Graph, nn.Module, dict[fx.Node, Any]]:
+    """Returns the graph, the module its names refer to, and the values of the attributes that it reads."""
     opaque: set[nn.Module] = set()
     while True:
         tracer = _Tracer(opaque)
         root: nn.Module = module
         if tracer.is_leaf_module(module, ""):
             root = nn.Sequential(module)  # a single layer: fx traces only the inside of a root
-        before = OwnState(module)
+        before = KeptState(module)
         try:
             with torch.enable_grad():
                 graph = tracer.trace(root)
+            read = {node: _attribute(root, node.target) for node in graph.nodes if node.op == "get_attr"}
         except _Untraceable as error:
             opaque.add(error.module)  # this one runs whole, through PyTorch's autograd
             continue
@@ -148,7 +151,7 @@ def _graph(module: nn.Module) -> tuple[fx.Graph, nn.Module]:
             changed = before.changes()
             before.restore()
         if not changed:
-            return graph, root
+            return graph, root, read
         name, part, what = changed
         if part is None or part is module:
             raise CompileError(f"{name or type(module).__name__}: {what}; use PyTorch's autograd for it")
@@ -175,10 +178,10 @@ def trace(module: nn.Module, example: Tensor) -> Trace:
             raise CompileError(f"{name}: has a {kind}; use PyTorch's autograd for this module")
     if any(isinstance(part, ScriptModule) for part in module.modules()):
         raise CompileError(f"{type(module).__name__}: is a TorchScript program, or has one inside")
-    graph, root = _graph(module)
+    graph, root, read = _graph(module)
     operations: list[Operation] = []
     shapes: list[tuple[int, ...]] = []
-    known: dict[fx.Node, Any] = {}  # a Slot, or a value that does not depend on the input
+    known: dict[fx.Node, Any] = dict(read)  # a Slot, or a value that does not depend on the input
     samples: dict[int, Tensor] = {}  # of the values that are read later
     output: int | None = None
     position = {node: index for index, node in enumerate(graph.nodes)}
@@ -189,7 +192,7 @@ def trace(module: nn.Module, example: Tensor) -> Trace:
         shapes.append(tuple(sample.shape))
         return Slot(len(shapes) - 1)
 
-    with state_kept(module), torch.no_grad():
+    with KeptState(module), torch.no_grad():
         for node in graph.nodes:
             if node.op == "placeholder":
                 if shapes:
@@ -201,7 +204,6 @@ def trace(module: nn.Module, example: Tensor) -> Trace:
                 continue
             args, kwargs = (fx.node.map_arg(part, lambda n: known[n]) for part in (node.args, node.kwargs))
             if node.op == "get_attr":
-                known[node] = _attribute(root, node.target)
                 continue
             if node.op == "output":
                 if not isinstance(args[0], Slot):
@@ -239,7 +241,7 @@ def trace(module: nn.Module, example: Tensor) -> Trace:
             )
             if in_place:  # later readers of the changed value read the new one
                 changed = next(_slots(args))
-                known.update({other: slot for other, value in known.items() if value == changed})
+                known.update({other: slot for other, value in known.items() if value is changed})
             known[node] = slot
             needed = {
                 value.index
@@ -264,9 +266,9 @@ def check_same(module: nn.Module, traced: Trace, dtype: torch.dtype) -> None:
     try:
         with torch.enable_grad():  # for hooks of gradients; what is no leaf may be written to
             input = input.requires_grad_().clone()
-            with state_kept(module):
+            with KeptState(module):
                 wanted = module(input.clone()).detach()
-            with state_kept(module):
+            with KeptState(module):
                 found = _computed(traced, input).detach()
     except Exception as error:  # whatever its author's code says to these numbers
         raise CompileError(f"{type(module).__name__}: {error}") from error

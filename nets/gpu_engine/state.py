@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import torch
 from torch import nn
 
-from convnet_benchmarks.nets.engine.module_state import state_kept
+from convnet_benchmarks.nets.state.kept_state import KeptState
 
 
 @contextlib.contextmanager
@@ -18,7 +18,7 @@ def all_kept(module: nn.Module) -> Iterator[None]:
     ]
     random = torch.cuda.get_rng_state()
     try:
-        with state_kept(module):
+        with KeptState(module):
             yield
     finally:
         with torch.no_grad():

@@ -201,6 +201,22 @@ def test_what_cannot_be_traced_is_told_in_one_line() -> None:
     assert "Branches: its forward cannot be traced" in note and note.endswith("control flow)")
 
 
+class Hidden(nn.Module):
+    """Keeps a layer in a plain list, as beginners do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.others = nn.Linear(6, 6), [nn.Linear(6, 6).double()]
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.others[0](self.first(x))
+
+
+def test_layers_in_a_plain_list() -> None:
+    phases = check(Hidden(), torch.rand(3, 6), "mm")
+    assert algorithms(phases) == {"first": {"mm"}}
+
+
 def test_a_list_of_operations_gets_a_plan() -> None:
     module = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU()).double()
     assert isinstance(prepare(module, torch.rand(2, 3, 6, 6).double(), backend="mm"), EnginePhases)
@@ -213,6 +229,46 @@ def test_what_does_not_run_is_refused() -> None:
         prepare(nn.Linear(3, 2), (torch.rand(2, 3), torch.rand(2, 3)), backend="mm")
     with pytest.raises(ValueError, match="unknown backend"):
         prepare(nn.Linear(3, 2), torch.rand(2, 3), backend="fast")
+
+
+class Complex(nn.Module):
+    """Complex layers, and a real one after them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows = nn.Linear(6, 6, dtype=torch.complex128)
+        self.waves = nn.Conv1d(1, 2, 3, dtype=torch.complex128)
+        self.head = nn.Linear(8, 2, dtype=torch.float64)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.head(self.waves(self.rows(x)[:, None]).abs().flatten(1))
+
+
+def test_complex_numbers_run_on_pytorch() -> None:
+    torch.manual_seed(0)
+    net, input = Complex(), torch.randn(3, 6, dtype=torch.complex128)
+    with prepare(net, input, backend="auto") as phases:
+        output = phases.updateOutput(input)
+        found = phases.updateGradInput(input, output)
+        phases.accGradParameters(input, output)
+        assert phases.report().note == (
+            "PyTorch's autograd runs it all: it computes with complex numbers, "
+            "for which the engine has no layers"
+        )
+    leaf = input.clone().requires_grad_()
+    wanted = torch.autograd.grad(net(leaf), [leaf, *net.parameters()], output)
+    torch.testing.assert_close((found, *(one.grad for one in net.parameters())), wanted)
+
+
+def test_parameters_of_other_number_types_run_on_pytorch() -> None:
+    net = nn.Sequential(nn.Conv2d(3, 4, 3), nn.Flatten(), nn.Linear(64, 2)).double()
+    net[2].float().register_forward_pre_hook(lambda layer, inputs: inputs[0].float())
+    with prepare(net, torch.rand(2, 3, 6, 6).double(), backend="mm") as phases:
+        assert algorithms(phases) == {"0": {"mm"}, "1": {"stock"}, "2": {"stock"}}
+        assert phases.report().note.endswith(
+            "joins the engine's layers: 2.weight: a parameter of "
+            "torch.float32; a plan in torch.float64 needs torch.float64"
+        )
 
 
 @pytest.mark.parametrize("faster", ["the engine", "PyTorch"])

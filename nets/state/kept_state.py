@@ -1,0 +1,220 @@
+"""Keeps what a pass may change in a module besides its gradients: buffers, attributes, random numbers."""
+
+import operator
+import random
+import sys
+from collections import deque
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.jit import ScriptModule
+from torch.nn import Parameter
+from torch.nn.parameter import is_lazy
+
+_BUILT_OF = ("_parameters", "_modules")
+_OF_FX = "_tensor_constant"  # what torch.fx calls a tensor that it finds
+
+
+class KeptState:
+    """A module's buffers and attributes, with what is in their lists, dicts, sets, tensors and generators,
+    and the generators of random numbers of PyTorch, Python and NumPy. A ``with`` block restores them.
+
+    Parts that get modules or parameters meanwhile (lazy ones, in their first pass) stay as they have become.
+    """
+
+    def __init__(self, module: nn.Module) -> None:
+        parts = list(module.named_modules())
+        seen = {id(part) for _, part in parts}
+        self._parts = [_Part(name, part, seen) for name, part in parts]
+        self._generators = [_Content(torch.default_generator, _TORCHS), _Content(random, _PYTHONS)]
+        if (numbers := sys.modules.get("numpy.random")) is not None:
+            self._generators.append(_Content(numbers, _NUMPYS))
+
+    def changes(self) -> tuple[str, nn.Module | None, str] | None:
+        """Returns the name of a part that has changed, the part if it is known, and how; None if none has."""
+        for kept in self._parts:
+            if found := kept.change():
+                return kept.name, kept.part, f"its forward changes {found}"
+        if not all(one.same() for one in self._generators):
+            return "", None, "its forward draws numbers of its own"
+        return None
+
+    def restore(self) -> None:
+        for part in self._parts:
+            part.restore()
+        for generator in self._generators:
+            generator.restore()
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        self.restore()
+
+
+class _Part:
+    """The state of one part of a module, without the parts in it. TorchScript keeps attributes to itself."""
+
+    def __init__(self, name: str, part: nn.Module, seen: set[int]) -> None:
+        self.name, self.part = name, part
+        self._type, self._built_of = type(part), self._parts_now()
+        self._vars: dict[str, Any] = {} if isinstance(part, ScriptModule) else vars(part)
+        self._attributes = dict(self._vars)
+        held = [(key, value) for key, value in self._vars.items() if key not in _BUILT_OF]
+        held += [("_buffers", buffer) for buffer in part.buffers(recurse=False)]
+        self._contents = [(key, content) for key, value in held for content in _contents(value, part, seen)]
+
+    def _parts_now(self) -> list[Any]:
+        return [one for name in _BUILT_OF for one in getattr(self.part, name).values()]
+
+    def change(self) -> str:
+        """Returns what has changed; empty if nothing has."""
+        names = {**self._attributes, **self._vars}
+        own = [name for name in names if self._attributes.get(name) is not self._vars.get(name)]
+        own += [name for name, content in self._contents if not content.same()]
+        name = next((name for name in own if not name.startswith(_OF_FX)), "")
+        return "a buffer" if name == "_buffers" else name and f"the attribute {name}"
+
+    def restore(self) -> None:
+        if type(self.part) is not self._type or not _all_are(self._parts_now(), self._built_of):
+            return
+        for _, content in self._contents:
+            content.restore()
+        for name in self._vars.keys() - self._attributes.keys():
+            del self._vars[name]
+        self._vars.update(self._attributes)
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """A kind of value that can change: how its content is copied, put back, and compared."""
+
+    read: Callable[[Any], Any]
+    write: Callable[[Any, Any], object]
+    equal: Callable[[Any, Any], bool] = operator.eq
+
+
+def _all_are(now: Collection[Any], before: Collection[Any]) -> bool:
+    return len(now) == len(before) and all(map(operator.is_, now, before))
+
+
+def _printed_alike(now: Any, before: Any) -> bool:
+    """Compares states of NumPy, whose arrays are cut when printed, but not the place in them."""
+    return str(now) == str(before)
+
+
+_LIST = _Kind(list, lambda value, was: (value.clear(), value.extend(was)), _all_are)
+_SET = _Kind(set, lambda value, was: (value.clear(), value.update(was)))
+_DICT = _Kind(
+    dict,
+    lambda value, was: (value.clear(), value.update(was)),
+    lambda now, was: list(now) == list(was) and _all_are(now.values(), was.values()),
+)
+_ARRAY = _Kind(
+    lambda value: value.copy(),
+    lambda value, was: value.__setitem__(..., was),
+    lambda now, was: now.tobytes() == was.tobytes(),
+)
+# Of generators; Python's and NumPy's may be the modules.
+_PYTHONS = _Kind(lambda value: value.getstate(), lambda value, was: value.setstate(was))
+_TORCHS = _Kind(lambda value: value.get_state(), lambda value, was: value.set_state(was), torch.equal)
+_NUMPYS = _Kind(lambda value: value.get_state(), lambda value, was: value.set_state(was), _printed_alike)
+_NUMPYS_NEW = _Kind(
+    lambda value: value.bit_generator.state,
+    lambda value, was: setattr(value.bit_generator, "state", was),
+    _printed_alike,
+)
+
+
+def _kind(value: Any) -> _Kind | None:
+    """Returns the kind of a value other than a tensor; None for one that cannot change, or not be copied."""
+    kinds: list[tuple[Any, _Kind]] = [
+        ((list, deque), _LIST),
+        (dict, _DICT),
+        (set, _SET),
+        (torch.Generator, _TORCHS),
+        (random.Random, _PYTHONS),
+    ]
+    if (numpy := sys.modules.get("numpy")) is not None:
+        kinds.append((numpy.ndarray, _ARRAY))
+    if (numbers := sys.modules.get("numpy.random")) is not None:
+        kinds += [(numbers.RandomState, _NUMPYS), (numbers.Generator, _NUMPYS_NEW)]
+    return next((kind for types, kind in kinds if isinstance(value, types)), None)
+
+
+class _Content:
+    """The content of ``value``."""
+
+    def __init__(self, value: Any, kind: _Kind) -> None:
+        self._value, self._kind = value, kind
+        self._was = kind.read(value)
+
+    def same(self) -> bool:
+        return self._kind.equal(self._kind.read(self._value), self._was)
+
+    def restore(self) -> None:
+        if not self.same():
+            self._kind.write(self._value, self._was)
+
+
+class _Numbers:
+    """A tensor's numbers."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self._tensor, self._was = tensor, tensor.detach().clone()
+        self._told = self._now()
+
+    def _now(self) -> tuple[Any, ...]:
+        return None if self._tensor.is_inference() else self._tensor._version, self._tensor.shape
+
+    def same(self) -> bool:
+        """Returns whether nothing was written to it, but for the statistics of PyTorch's batch normalisation,
+        which does not count that."""
+        return self._now() == self._told
+
+    def restore(self) -> None:
+        tensor = self._tensor
+        with suppress(RuntimeError):  # PyTorch does not compare all: sparse ones, those without memory
+            if self.same() and torch.equal(tensor, self._was):
+                return
+        if tensor.shape != self._was.shape:
+            tensor.data = self._was.clone()
+        elif not (self.same() and tensor.is_meta):
+            with torch.no_grad():
+                tensor.copy_(self._was)
+        self._told = self._now()
+
+
+def _contents(value: Any, part: nn.Module, seen: set[int]) -> Iterator[_Content | _Numbers]:
+    """Yields what can change in a value that ``part`` has, and in what that holds; each once.
+
+    Objects are looked into if their class is from the same package as that of the part.
+    """
+    package = _package(part)
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if id(one) in seen or isinstance(one, (type, Parameter, str, int, float)):
+            continue
+        seen.add(id(one))
+        if isinstance(one, Tensor):
+            if not is_lazy(one):
+                yield _Numbers(one)
+            continue
+        kind = _kind(one)
+        if kind is not None:
+            yield _Content(one, kind)
+        if isinstance(one, dict):
+            waiting += one.values()
+        elif isinstance(one, (list, tuple, deque, set)):
+            waiting += one
+        elif (isinstance(one, nn.Module) or _package(one) == package) and hasattr(one, "__dict__"):
+            waiting.append(vars(one))
+
+
+def _package(value: Any) -> str:
+    return type(value).__module__.partition(".")[0]

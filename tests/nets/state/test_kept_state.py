@@ -1,0 +1,119 @@
+"""What passes change in a module is as it was after a plan was made."""
+
+import random
+from collections import deque
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn.utils import parametrizations, spectral_norm
+
+from convnet_benchmarks.nets.engine import prepare
+from convnet_benchmarks.nets.state.kept_state import KeptState
+
+
+class Stats:
+    def __init__(self) -> None:
+        self.calls = 0
+
+
+class Changing(nn.Module):
+    """A layer whose forward changes what the module has, in every way."""
+
+    replaced: Tensor
+    grown: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+        self.calls, self.log, self.last = 0, [[0]], deque([0], maxlen=2)
+        self.by_name: dict[str, int] = {"calls": 0}
+        self.sizes: set[int] = set()
+        self.stats, self.array, self.cache = Stats(), numpy.zeros(2), torch.zeros(3)
+        self.drawing = torch.Generator().manual_seed(1), random.Random(1), numpy.random.default_rng(1)
+        self.hidden = [nn.BatchNorm1d(4)]
+        self.register_buffer("replaced", torch.zeros(1))
+        self.register_buffer("grown", torch.zeros(1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.calls += 1
+        self.log[0].append(self.calls)
+        self.last.append(self.calls)
+        self.by_name["calls"] += 1
+        self.sizes.add(self.calls)
+        self.stats.calls += 1
+        self.array += 1
+        self.cache[0] += 1
+        self.added = x
+        torch.rand(1, generator=self.drawing[0])
+        self.drawing[1].random()
+        self.drawing[2].random()
+        self.hidden[0](x.detach().float())
+        self.replaced = self.replaced + 1
+        self.grown.resize_(len(self.grown) + 1).fill_(1)
+        return self.layer(x)
+
+    def told(self) -> list[Any]:
+        hidden, drawing = self.hidden[0], self.drawing
+        attributes = [self.calls, self.log, self.last, self.by_name, self.sizes, self.stats.calls]
+        arrays: list[Any] = [self.array, self.cache, self.replaced, self.grown, hidden.running_mean]
+        drawn = [drawing[0].get_state(), drawing[1].getstate(), drawing[2].bit_generator.state]
+        return [
+            repr(one)
+            for one in (*attributes, *(one.tolist() for one in arrays), *drawn, "added" in vars(self))
+        ]
+
+
+@pytest.mark.parametrize("backend", ["auto", "mm", "stock"])
+@pytest.mark.parametrize("inference", [False, True])
+def test_preparing_changes_nothing(backend: str, inference: bool) -> None:
+    net = nn.Sequential(nn.Linear(4, 4), Changing())
+    before = net[1].told()
+    with prepare(net, torch.rand(2, 4), backend=backend, inference=inference) as phases:
+        assert net[1].told() == before
+        phases.updateOutput(torch.rand(2, 4))
+        assert net[1].calls == 1
+
+
+@pytest.mark.parametrize("normed", [parametrizations.spectral_norm, spectral_norm])
+def test_spectral_norm_takes_no_step(normed: Callable[[nn.Module], nn.Module]) -> None:
+    net = nn.Sequential(normed(nn.Conv2d(3, 4, 3)), nn.ReLU(), nn.Flatten(), normed(nn.Linear(64, 2)))
+    before = {name: one.clone() for name, one in net.state_dict().items()}
+    with prepare(net, torch.rand(2, 3, 6, 6), backend="mm"):
+        torch.testing.assert_close(net.state_dict(), before, rtol=0, atol=0)
+
+
+def test_lazy_parts_stay_as_their_first_pass_made_them() -> None:
+    net = nn.Sequential(nn.LazyLinear(4), nn.LazyBatchNorm1d(), nn.Linear(4, 2))
+    with KeptState(net):
+        net(torch.rand(3, 5))
+    assert net[0].in_features == 5 and net[1].num_features == 4
+    assert net(torch.rand(3, 5)).shape == (3, 2)
+
+
+def test_what_has_changed_is_told() -> None:
+    net = nn.Sequential(nn.Linear(4, 4), Changing())
+    kept = KeptState(net)
+    assert kept.changes() is None
+    net[1].stats.calls += 1
+    assert kept.changes() == ("1", net[1], "its forward changes the attribute stats")
+    kept.restore()
+    net[1].grown.add_(1)
+    assert kept.changes() == ("1", net[1], "its forward changes a buffer")
+    kept.restore()
+    numpy.random.random()
+    assert kept.changes() == ("", None, "its forward draws numbers of its own")
+    kept.restore()
+    assert kept.changes() is None
+
+
+def test_objects_of_other_packages_are_left_alone() -> None:
+    net, options = Changing(), SimpleNamespace(calls=0)
+    vars(net)["options"] = options
+    with KeptState(net):
+        options.calls += 1
+    assert options.calls == 1
