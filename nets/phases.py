@@ -24,6 +24,7 @@ from convnet_benchmarks.nets.hooks import hook_on, needs_whole_backward, run_aft
 from convnet_benchmarks.nets.outputs import as_tree
 from convnet_benchmarks.nets.programs import is_program
 from convnet_benchmarks.nets.state.frozen import Frozen
+from convnet_benchmarks.nets.state.kept_state import KeptState
 
 # Torch7's names.
 FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT = PHASES = ("updateOutput", "updateGradInput", "accGradParameters")
@@ -34,6 +35,21 @@ NO_GRADIENT = "its output does not depend on its input or parameters"
 
 class NoGradientError(RuntimeError):
     """There is nothing to train: no tensor of the output has a gradient."""
+
+
+class DifferentiatesItselfError(RuntimeError):
+    """A forward computes gradients that are to be differentiated again, which those of units cannot be."""
+
+
+def check_differentiated_once(*_: object) -> None:
+    """Raises :class:`DifferentiatesItselfError` in a backward that is itself recorded (``create_graph``)."""
+    if torch.is_grad_enabled():
+        raise DifferentiatesItselfError("a forward differentiates itself")
+
+
+def autocasts() -> bool:
+    """Returns whether ``torch.autocast`` is in force, on whatever device."""
+    return torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda")
 
 
 class Phases(Protocol):
@@ -73,8 +89,9 @@ class AutogradPhases:
     A program (TorchScript) has no units either: its parameters are among those that updateGradInput computes.
 
     Hooks run as in a full backward. Where one wants the gradients of inputs and parameters together (a legacy
-    backward hook, or a hook on a parameter, when this is opened), there are no units: updateGradInput does a
-    full backward, and accGradParameters adds the gradients it has kept.
+    backward hook, or a hook on a parameter, when this is opened), and where the forward itself computes
+    gradients to be differentiated, there are no units: updateGradInput does a full backward, and
+    accGradParameters adds the gradients it has kept.
     """
 
     def __init__(
@@ -89,20 +106,21 @@ class AutogradPhases:
         ``whole_units``: modules that are units as a whole.
         """
         self.module = module
-        self._calls: list[Call] = []
+        self._calls = Calls()
         self._gradients: list[tuple[Tensor | None, ...]] | None = None
         self._input: Any = None
         self._graph_input: Any = None
         self._graph_output: Any = None
-        whole = needs_whole_backward(module)
         # Parameters whose gradients updateGradInput computes as well, and these gradients in their order.
         self._wanted: list[Parameter] = []
-        if whole:
-            self._wanted += [parameter for parameter in module.parameters() if parameter.requires_grad]
         self._kept: list[tuple[Parameter, Tensor | None]] = []  # their gradients
-        self._reads_known = whole
+        self._reads_known = False
+        self._units: list[tuple[nn.Module, Any]] = []
+        if needs_whole_backward(module):
+            self._do_without_units()
+            return
         # With its own ``forward`` attribute, if any.
-        units = [] if whole else list(_parametrised(module, whole_units))
+        units = list(_parametrised(module, whole_units))
         self._units = [(unit, vars(unit).get("forward")) for unit in units]
         computed = {parameter for unit, _ in self._units for parameter in unit.parameters()}
         self._frozen = Frozen(module, [one for one in module.parameters() if one not in computed])
@@ -110,13 +128,27 @@ class AutogradPhases:
             # An instance attribute, over the class's method until close().
             setattr(unit, "forward", (recorder or recorder_of)(unit, self._calls).forward)  # noqa: B010
 
-    def close(self) -> None:
+    @property
+    def has_units(self) -> bool:
+        """Returns whether parameter gradients are computed apart; known from the first pass on."""
+        return bool(self._units)
+
+    def _do_without_units(self) -> None:
+        self._free_units()
+        self._wanted = [parameter for parameter in self.module.parameters() if parameter.requires_grad]
+        self._reads_known = True
+        self._frozen = Frozen(self.module, self.module.parameters())
+
+    def _free_units(self) -> None:
         for unit, forward in self._units:
             del unit.forward
             if forward is not None:
                 setattr(unit, "forward", forward)  # noqa: B010
         self._units = []
         self._calls.clear()
+
+    def close(self) -> None:
+        self._free_units()
         self._kept = []
         self._input = self._graph_input = self._graph_output = None
 
@@ -133,15 +165,25 @@ class AutogradPhases:
         self._input = input
         self._graph_input = _as_leaf(input) if isinstance(input, Tensor) else tree_map(_as_leaf, input)
         with torch.enable_grad():
-            output = self.module(self._graph_input)
+            output = self.module(self._graph_input) if self._reads_known else self._first_output()
         self._graph_output = output if isinstance(output, Tensor) else as_tree(output)
         if not self._reads_known:
             self._wanted = self._read_outside_units()
             self._reads_known = True
+            self._calls.first = False
         if self._wanted and self._calls:
             apart = set(self._wanted)
             self._calls[:] = [(unit, edges, unit.without(saved, apart)) for unit, edges, saved in self._calls]
         return tree_map(_detached, self._graph_output)
+
+    def _first_output(self) -> Any:
+        kept = KeptState(self.module)
+        try:
+            return self.module(self._graph_input)
+        except DifferentiatesItselfError:
+            kept.restore()
+            self._do_without_units()
+            return self.module(self._graph_input)
 
     def updateGradInput(self, input: Any, gradOutput: Any) -> Any:
         if self._graph_output is None or self._graph_input is None or input is not self._input:
@@ -213,7 +255,15 @@ class Recorder(Protocol):
 
 # A recorded call: its recorder, the edges to its outputs in the graph, and the data for accumulate.
 Call = tuple[Recorder, tuple[GradientEdge, ...], Any]
-MakeRecorder = Callable[[nn.Module, list[Call]], Recorder]
+
+
+class Calls(list[Call]):
+    """The calls of a pass. ``first``: of the first one, which finds out whether units will do."""
+
+    first = True
+
+
+MakeRecorder = Callable[[nn.Module, Calls], Recorder]
 
 
 def edge_to(output: Tensor) -> GradientEdge:
@@ -229,7 +279,35 @@ def edge_to(output: Tensor) -> GradientEdge:
 
 
 class _Direct:
-    """A module whose operation is in the graph; it saves (input, weight, bias)."""
+    """A module whose operation is in the graph; it saves (input, weight, bias).
+
+    Under ``torch.autocast``, which computes in another number type than the weight's, it is any other module.
+    """
+
+    def __init__(self, module: Any, calls: Calls) -> None:
+        self._parameters = module._parameters
+        self._calls = calls
+        self._other = _OtherModule(module, calls)
+
+    def forward(self, input: Tensor) -> Tensor:
+        if autocasts():
+            other: Tensor = self._other.forward(input)
+            return other
+        weight, bias = self._parameters["weight"], self._parameters["bias"]
+        output = self._computed(input, weight, bias)
+        own = weight.is_leaf and (bias is None or bias.is_leaf)  # not computed by another net
+        if output.requires_grad and own:  # not under no_grad
+            edge = edge_to(output)
+            if self._calls.first:
+                edge.node.register_prehook(check_differentiated_once)
+            self._calls.append((self, (edge,), (input, weight, bias)))
+        return output
+
+    def _computed(self, input: Tensor, weight: Parameter, bias: Parameter | None) -> Tensor:
+        raise NotImplementedError
+
+    def accumulate(self, saved: Any, gradients: tuple[Tensor | None, ...]) -> None:
+        raise NotImplementedError
 
     def reads(self, saved: Any) -> list[Parameter]:
         return [parameter for parameter in saved[1:] if parameter is not None and parameter.requires_grad]
@@ -242,9 +320,8 @@ class _Direct:
 class _DirectConvolution(_Direct):
     """A Conv1d/2d/3d: its kernel in the graph, its parameter gradients by a dedicated kernel."""
 
-    def __init__(self, module: Any, calls: list[Call]) -> None:
-        self._parameters = module._parameters
-        self._calls = calls
+    def __init__(self, module: Any, calls: Calls) -> None:
+        super().__init__(module, calls)
         self._sizes = (module.stride, module.padding, module.dilation)
         self._groups = module.groups
         dimensions = len(module.stride)
@@ -253,11 +330,8 @@ class _DirectConvolution(_Direct):
         self._rest = (False, [0] * dimensions, module.groups)
         self._bias_sizes = [module.out_channels]
 
-    def forward(self, input: Tensor) -> Tensor:
-        weight, bias = self._parameters["weight"], self._parameters["bias"]
+    def _computed(self, input: Tensor, weight: Parameter, bias: Parameter | None) -> Tensor:
         output: Tensor = self._convolve(input, weight, bias, *self._sizes, self._groups)
-        if output.requires_grad:  # not under no_grad
-            self._calls.append((self, (edge_to(output),), (input, weight, bias)))
         return output
 
     def accumulate(self, saved: Any, gradients: tuple[Tensor | None, ...]) -> None:
@@ -281,16 +355,8 @@ class _DirectConvolution(_Direct):
 class _DirectLinear(_Direct):
     """A Linear: its weight gradient is added to ``.grad`` by the matrix product that computes it."""
 
-    def __init__(self, module: Any, calls: list[Call]) -> None:
-        self._parameters = module._parameters
-        self._calls = calls
-
-    def forward(self, input: Tensor) -> Tensor:
-        weight, bias = self._parameters["weight"], self._parameters["bias"]
-        output = nn.functional.linear(input, weight, bias)
-        if output.requires_grad:  # not under no_grad
-            self._calls.append((self, (edge_to(output),), (input, weight, bias)))
-        return output
+    def _computed(self, input: Tensor, weight: Parameter, bias: Parameter | None) -> Tensor:
+        return nn.functional.linear(input, weight, bias)
 
     def accumulate(self, saved: Any, gradients: tuple[Tensor | None, ...]) -> None:
         input, weight, bias = saved
@@ -310,16 +376,15 @@ class _DirectLinear(_Direct):
 class _OtherModule:
     """Any other module with parameters: each call of it runs on a separate graph."""
 
-    def __init__(self, module: nn.Module, calls: list[Call]) -> None:
-        self._name = type(module).__name__
-        self._forward = module.forward
-        self._parameters = list(module.parameters())
+    def __init__(self, module: nn.Module, calls: Calls) -> None:
+        self._module, self._forward = module, module.forward
         self._calls = calls
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        if not torch.is_grad_enabled():
+        parameters = list(self._module.parameters())
+        if not torch.is_grad_enabled() or not all(one.is_leaf for one in parameters):
             return self._forward(*args, **kwargs)
-        local = _LocalGraph(self._forward, args, kwargs)
+        local = _LocalGraph(self._forward, args, kwargs, parameters)
         outputs = _LocalGraphFunction.apply(local, torch.empty(0, requires_grad=True), *local.arguments)
         edges = tuple(get_gradient_edge(output) for output in outputs if output.requires_grad)
         self._calls.append((self, edges, local))
@@ -332,8 +397,7 @@ class _OtherModule:
         return saved
 
     def accumulate(self, saved: Any, gradients: tuple[Tensor | None, ...]) -> None:
-        found = saved.parameter_gradients(self._parameters, gradients)
-        for parameter, gradient in zip(self._parameters, found, strict=True):
+        for parameter, gradient in saved.parameter_gradients(gradients):
             if gradient is not None:
                 add_gradient(parameter, gradient)
 
@@ -344,8 +408,15 @@ class _LocalGraph:
     Tensors are found in the arguments and in what the module returns, in tuples, lists and dicts.
     """
 
-    def __init__(self, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        forward: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        parameters: list[Parameter],
+    ) -> None:
         self._forward = forward
+        self._parameters = parameters
         self.arguments, self._argument_structure = tree_flatten((args, kwargs))
         self.inputs = [
             arg.detach().requires_grad_(arg.requires_grad) if isinstance(arg, Tensor) else arg
@@ -383,10 +454,11 @@ class _LocalGraph:
         return found
 
     def parameter_gradients(
-        self, parameters: list[Parameter], grad_outputs: tuple[Tensor | None, ...]
-    ) -> list[Tensor | None]:
+        self, grad_outputs: tuple[Tensor | None, ...]
+    ) -> Iterator[tuple[Parameter, Tensor | None]]:
         outputs, gradients = self._pairs(grad_outputs)
-        return parameter_gradients(outputs, gradients, parameters, self.differentiable_inputs)
+        found = parameter_gradients(outputs, gradients, self._parameters, self.differentiable_inputs)
+        return zip(self._parameters, found, strict=True)
 
     @property
     def differentiable_inputs(self) -> list[Tensor]:
@@ -424,6 +496,7 @@ class _LocalGraphFunction(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Tensor | None) -> tuple[Tensor | None, ...]:
+        check_differentiated_once()
         local: _LocalGraph = ctx.local
         kept = tuple(
             gradient
@@ -482,7 +555,7 @@ def _differentiable(output: Any, gradOutput: Any) -> tuple[list[Tensor], list[Te
     return [tensor for tensor, _ in pairs], [gradient for _, gradient in pairs]
 
 
-def recorder_of(module: nn.Module, calls: list[Call]) -> Recorder:
+def recorder_of(module: nn.Module, calls: Calls) -> Recorder:
     """Returns the recorder of a module with parameters: a direct one if its operation is known."""
     if convolves_plainly(module):
         return _DirectConvolution(module, calls)

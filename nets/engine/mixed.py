@@ -16,7 +16,7 @@ from convnet_benchmarks.nets.phases import (
     PHASES,
     WEIGHT_GRADIENT,
     AutogradPhases,
-    Call,
+    Calls,
     Recorder,
     recorder_of,
 )
@@ -47,7 +47,7 @@ class MixedPhases(AutogradPhases):
         self._modes = [part.training for part in module.modules()]
         super().__init__(module, self._recorder, parts)
 
-    def _recorder(self, module: nn.Module, calls: list[Call]) -> Recorder:
+    def _recorder(self, module: nn.Module, calls: Calls) -> Recorder:
         part = self._parts.get(module)
         return recorder_of(module, calls) if part is None else PartRecorder(part, calls, self._inference)
 

@@ -38,7 +38,7 @@ class Modes:
 class Contents:
     """The parameters and buffers of a module and its parts, with their addresses and versions.
 
-    For integer tensors (counts of batches) only their identities.
+    For integer tensors (counts of batches) and sparse ones only their identities.
     """
 
     def __init__(self, module: nn.Module) -> None:
@@ -56,7 +56,9 @@ class Contents:
         if not same:
             self._tensors = tensors
             self._computed_with = [
-                tensor for tensor in tensors if tensor is not None and tensor.is_floating_point()
+                tensor
+                for tensor in tensors
+                if tensor is not None and tensor.is_floating_point() and tensor.layout == torch.strided
             ]
         addresses = list(map(_ADDRESS, self._computed_with))
         versions = list(map(_VERSION, self._computed_with))

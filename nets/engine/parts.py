@@ -14,7 +14,7 @@ from convnet_benchmarks.nets.engine.recognise import recognise
 from convnet_benchmarks.nets.engine.trace import CompileError, Trace, check_same, trace
 from convnet_benchmarks.nets.engine.values import Value
 from convnet_benchmarks.nets.hooks import hook_within
-from convnet_benchmarks.nets.phases import Call, edge_to, recorder_of
+from convnet_benchmarks.nets.phases import Calls, autocasts, check_differentiated_once, edge_to, recorder_of
 
 # Layers that treat every row alike: inputs of more dimensions are reshaped to rows.
 _OF_ROWS = (nn.Linear, nn.ReLU, nn.Threshold, nn.Dropout)
@@ -35,6 +35,11 @@ class Part:
         self._by_rows = _is_of_rows(module)
         parameter = next(module.parameters())
         self._dtype = parameter.dtype
+        self._parameters = [
+            (inner._parameters, name, one)
+            for inner in module.modules()
+            for name, one in inner._parameters.items()
+        ]
 
     def begin(self) -> None:
         """Begins a new pass, which uses the plans from the first on."""
@@ -58,6 +63,8 @@ class Part:
             return None
         input = args[0]
         if input.dtype != self._dtype or not input.numel():
+            return None
+        if not all(held[name] is one for held, name, one in self._parameters):  # a functional call's
             return None
         return self._next_plan(self.shape_of(input.shape))
 
@@ -134,14 +141,14 @@ class Run:
 class PartRecorder:
     """Stands in for the forward of a part in PyTorch's graph: a ``Recorder`` of ``nets/phases.py``."""
 
-    def __init__(self, part: Part, calls: list[Call], inference: bool) -> None:
+    def __init__(self, part: Part, calls: Calls, inference: bool) -> None:
         self._part = part
         self._calls = calls
         self._inference = inference
         self._stock = recorder_of(part.module, calls)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        wanted = torch.is_grad_enabled() != self._inference
+        wanted = torch.is_grad_enabled() != self._inference and not autocasts()
         plan = self._part.plan_for(args, kwargs) if wanted else None
         if plan is None:
             return self._stock.forward(*args, **kwargs)
@@ -179,6 +186,7 @@ class _OnPlan(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[None, None, Tensor]:
+        check_differentiated_once()
         return None, None, ctx.run.input_gradient(gradient, ctx.shape)
 
 

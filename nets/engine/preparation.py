@@ -97,12 +97,14 @@ def _mixed(maker: PlanMaker, module: nn.Module, input: Any, why_not: str) -> Cal
     def made(parts: dict[nn.Module, Part], note: str) -> MixedPhases:
         return MixedPhases(module, parts, seen, maker.empty_report(note), maker.options.inference)
 
+    with KeptState(module), made(parts, "") as phases:  # to be closed, it leaves its place in the module
+        phases.updateOutput(input)
+        differentiable = phases.notice_outputs()
+        if not phases.has_units:
+            _close(parts)
     what = "joins the engine's layers" if parts else "runs it all"
     reason = " ".join(why_not.partition("; use PyTorch's autograd")[0].split())
     note = f"PyTorch's autograd {what}: {reason}"
-    with KeptState(module), made(parts, note) as phases:  # to be closed, it leaves its place in the module
-        phases.updateOutput(input)
-        differentiable = phases.notice_outputs()
     if not (differentiable or maker.options.inference):
         raise CompileError(f"{type(net_within(module)).__name__}: {NO_GRADIENT}")
     if maker.options.backend != "auto" or not parts:
@@ -110,9 +112,14 @@ def _mixed(maker: PlanMaker, module: nn.Module, input: Any, why_not: str) -> Cal
     slower = _slower(module, lambda: made(parts, ""), lambda: made({}, ""), input)
     if not slower:
         return lambda: made(parts, note)
+    _close(parts)
+    return lambda: made(parts, slower)
+
+
+def _close(parts: dict[nn.Module, Part]) -> None:
     for part in parts.values():
         part.close()
-    return lambda: made({}, slower)
+    parts.clear()
 
 
 def _observed(module: nn.Module, input: Any, inference: bool, why_not: str) -> tuple[Shapes, Seen]:

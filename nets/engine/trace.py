@@ -14,6 +14,7 @@ from torch.nn import Parameter
 
 from convnet_benchmarks.nets.graph import parameters_read
 from convnet_benchmarks.nets.hooks import has_legacy_hook, hook_on, hook_on_parameter, hook_within
+from convnet_benchmarks.nets.phases import autocasts
 from convnet_benchmarks.nets.programs import is_program
 from convnet_benchmarks.nets.state.kept_state import KeptState
 
@@ -103,14 +104,14 @@ class _Tracer(fx.Tracer):
         return m in self.opaque or bool(hook_on(m)) or of_torch
 
     def create_node(self, *args: Any, **kwargs: Any) -> fx.Node:
-        _check_gradients_wanted()
+        _check_mode()
         return super().create_node(*args, **kwargs)
 
     def call_module(
         self, m: nn.Module, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        # Outside the try, as these are the caller's: it disabled gradients, or keeps ``m`` in a plain list.
-        _check_gradients_wanted()
+        # Outside the try, as these are the caller's: it changed the mode, or keeps ``m`` in a plain list.
+        _check_mode()
         self.path_of_module(m)
         try:
             return super().call_module(m, forward, args, kwargs)
@@ -120,10 +121,13 @@ class _Tracer(fx.Tracer):
             raise _Untraceable(m, error) from error
 
 
-def _check_gradients_wanted() -> None:
-    """Raises RuntimeError inside ``torch.no_grad()``, which a list of operations cannot represent."""
+def _check_mode() -> None:
+    """Raises RuntimeError inside ``torch.no_grad()`` and ``torch.autocast``, which a list of operations
+    cannot represent."""
     if not torch.is_grad_enabled():
         raise RuntimeError("part of it runs without gradients")
+    if autocasts():
+        raise RuntimeError("part of it runs in other number types (autocast)")
 
 
 def _graph(module: nn.Module) -> tuple[fx.Graph, nn.Module, dict[fx.Node, Any]]:
@@ -136,7 +140,7 @@ def _graph(module: nn.Module) -> tuple[fx.Graph, nn.Module, dict[fx.Node, Any]]:
             root = nn.Sequential(module)  # a single layer: fx traces only the inside of a root
         before = KeptState(module)
         try:
-            with torch.enable_grad():
+            with torch.enable_grad(), torch.autocast("cpu", enabled=False):
                 graph = tracer.trace(root)
             read = {node: _attribute(root, node.target) for node in graph.nodes if node.op == "get_attr"}
         except _Untraceable as error:

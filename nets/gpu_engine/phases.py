@@ -15,9 +15,11 @@ from convnet_benchmarks.nets.phases import (
     INPUT_GRADIENT,
     WEIGHT_GRADIENT,
     AutogradPhases,
-    Call,
+    Calls,
     Recorder,
     add_gradient,
+    autocasts,
+    check_differentiated_once,
     convolves_plainly,
     edge_to,
     has_plain_parameters,
@@ -36,7 +38,7 @@ class ChosenPhases(AutogradPhases):
     def __enter__(self) -> "ChosenPhases":
         return self
 
-    def _recorder(self, unit: nn.Module, calls: list[Call]) -> Recorder:
+    def _recorder(self, unit: nn.Module, calls: Calls) -> Recorder:
         plain = recorder_of(unit, calls)
         if not _applies(unit):
             return plain
@@ -76,7 +78,7 @@ class ChosenPhases(AutogradPhases):
 class Layer:
     """Replaces the forward of a Conv2d or Linear."""
 
-    def __init__(self, module: Any, plain: Recorder, calls: list[Call], chooser: Chooser) -> None:
+    def __init__(self, module: Any, plain: Recorder, calls: Calls, chooser: Chooser) -> None:
         self.module = module
         self._parameters = module._parameters
         self._plain = plain
@@ -99,7 +101,7 @@ class Layer:
     def forward(self, input: Tensor) -> Tensor:
         differentiates = torch.is_grad_enabled()
         unfit = (not self._is_linear and input.dim() != 4) or (differentiates and not input.requires_grad)
-        if self.by_pytorch or unfit:
+        if self.by_pytorch or unfit or autocasts():
             return self._plain.forward(input)
         shape = self.shape(input)
         weight, bias = self._parameters["weight"], self._parameters["bias"]
@@ -160,6 +162,7 @@ class _Function(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[None, None, None, Tensor]:
+        check_differentiated_once()
         layer, one = ctx.layer, ctx.one
         given = Pass(one.shape, one.x, one.weight, one.bias, layer.as_image(gradients[0]))
         found = ctx.chosen.compute[INPUT_GRADIENT](given)

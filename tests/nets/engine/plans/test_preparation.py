@@ -104,6 +104,38 @@ class Overwrites(nn.Module):
         return x.sin(), y
 
 
+class Graph(nn.Module):
+    """Two layers along the edges of a graph, a sparse matrix."""
+
+    edges: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        edges = torch.tensor([[0.0, 2.0, 0.0], [0.0, 0.0, 1.0], [3.0, 0.0, 1.0]]).double().to_sparse()
+        self.register_buffer("edges", edges)
+        self.one, self.two = nn.Linear(6, 8), nn.Linear(8, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.sparse.mm(self.edges, self.two(F.relu(torch.sparse.mm(self.edges, self.one(x)))))
+
+
+class Force(nn.Module):
+    """The gradient of an energy, as nets for physics give it: training differentiates it once more."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.one, self.norm, self.two = nn.Linear(6, 8), nn.LayerNorm(8), nn.Linear(8, 1)
+        self.calls = 0
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.calls += 1
+        with torch.enable_grad():
+            x = x if x.requires_grad else x.detach().requires_grad_()
+            energy = self.two(torch.tanh(self.norm(self.one(x)))).sum()
+            (force,) = torch.autograd.grad(energy, x, create_graph=True)
+        return force * self.calls
+
+
 IDS = {"ids": torch.tensor([[1, 2, 3, 19], [0, 5, 5, 7]]), "mask": torch.tensor([[0, 0, 1, 1], [0, 0, 0, 1]])}
 NETS: dict[str, tuple[nn.Module, Any]] = {
     "a dict of ids and mask": (Bert(), IDS),
@@ -199,6 +231,89 @@ def test_what_cannot_be_traced_is_told_in_one_line() -> None:
     with prepare(Branches().double(), torch.rand(3, 6).double(), backend="mm") as phases:
         (note,) = phases.report().note.splitlines()
     assert "Branches: its forward cannot be traced" in note and note.endswith("control flow)")
+
+
+def by_autograd(net: nn.Module, input: Tensor) -> list[Tensor]:
+    """Returns output, the input's gradient and the parameters', the output being its own gradient."""
+    leaf = input.clone().requires_grad_()
+    output = net(leaf)
+    return [output, *torch.autograd.grad(output, [leaf, *net.parameters()], output, allow_unused=True)]
+
+
+def by_phases(phases: Phases, net: nn.Module, input: Tensor) -> list[Tensor | None]:
+    for parameter in net.parameters():
+        parameter.grad = None
+    output = phases.updateOutput(input).clone()
+    gradient = phases.updateGradInput(input, output)
+    phases.accGradParameters(input, output)
+    return [output, gradient, *(parameter.grad for parameter in net.parameters())]
+
+
+@pytest.mark.parametrize("backend", ["mm", "auto"])
+def test_a_sparse_buffer(backend: str) -> None:
+    torch.manual_seed(0)
+    net, input = Graph().double(), torch.randn(3, 6).double()
+    wanted = by_autograd(net, input)
+    with prepare(net, input, backend=backend) as phases:
+        torch.testing.assert_close(by_phases(phases, net, input), wanted)
+
+
+@pytest.mark.parametrize("backend", ["mm", "auto", None])
+def test_a_forward_that_computes_gradients(backend: str | None) -> None:
+    torch.manual_seed(0)
+    net, input = Force().double(), torch.randn(3, 6).double()
+    wanted = by_autograd(net, input)
+    net.calls = 0
+    with AutogradPhases(net) if backend is None else prepare(net, input, backend=backend) as phases:
+        assert net.calls == 0
+        torch.testing.assert_close(by_phases(phases, net, input), wanted)
+        assert net.calls == 1
+
+
+class Borrowed(nn.Module):
+    """Runs one net with parameters of its own, and with those that another net computes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.net = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.LayerNorm(4))
+        self.own = nn.ParameterList(torch.rand_like(one) for one in self.net.parameters())
+        self.maker = nn.Linear(4, 16)
+
+    def forward(self, x: Tensor) -> Tensor:
+        names = [name for name, _ in self.net.named_parameters()]
+        x = torch.func.functional_call(self.net, dict(zip(names, self.own, strict=True)), (self.net(x),))
+        weight = self.maker(x.mean(0)).view(4, 4)
+        return x + torch.func.functional_call(self.net, {names[0]: weight, names[2]: weight[0]}, (x,))
+
+
+@pytest.mark.parametrize("backend", ["mm", "auto", None])
+def test_layers_with_the_parameters_of_others(backend: str | None) -> None:
+    torch.manual_seed(0)
+    net, input = Borrowed().double(), torch.randn(3, 4).double()
+    wanted = by_autograd(net, input)
+    with AutogradPhases(net) if backend is None else prepare(net, input, backend=backend) as phases:
+        for _ in range(2):
+            torch.testing.assert_close(by_phases(phases, net, input), wanted)
+
+
+class Cast(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.body, self.head = nn.Conv1d(1, 2, 3), nn.Linear(4, 6), nn.Linear(12, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        with torch.autocast("cpu", torch.bfloat16):
+            x = self.body(self.conv(x[:, None]))
+        return self.head(x.float().flatten(1))
+
+
+@pytest.mark.parametrize("backend", ["mm", "auto", None])
+def test_autocast_within_a_forward(backend: str | None) -> None:
+    torch.manual_seed(0)
+    net, input = Cast(), torch.randn(3, 6)
+    wanted = by_autograd(net, input)
+    with AutogradPhases(net) if backend is None else prepare(net, input, backend=backend) as phases:
+        torch.testing.assert_close(by_phases(phases, net, input), wanted)
 
 
 class Hidden(nn.Module):
