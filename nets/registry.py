@@ -44,9 +44,22 @@ def on_meta(net: Net) -> "nn.Module":
     import torch
 
     if net.own_parameters:  # made by code that need not run on this device
-        return net.define().to("meta")
+        return _to_meta(net.define())
     with torch.device("meta"):
         return net.define()
+
+
+def _to_meta(module: "nn.Module") -> "nn.Module":
+    """Returns the module without memory; parameters that parts of it share stay shared."""
+    places: dict[int, list[str]] = {}
+    for name, parameter in module.named_parameters(remove_duplicate=False):
+        places.setdefault(id(parameter), []).append(name)
+    module.to("meta")
+    for first, *others in places.values():
+        for name in others:
+            part, _, own_name = name.rpartition(".")
+            module.get_submodule(part)._parameters[own_name] = module.get_parameter(first)
+    return module
 
 
 def build(net: Net, seed: int) -> "nn.Module":

@@ -29,13 +29,14 @@ def measure_scaling(run: LegacyRun, training_pass: Callable[[], object]) -> None
     batch, size = run.ran.batch_size, run.processes.world_size
     throughput_alone, throughput = batch / alone, batch * size / together
     efficiency = throughput / (size * throughput_alone)
+    unit = run.ran.unit
     what = "data-parallel training" if train else "inference of independent instances"
     run.scaling = {
         "what": what,
         "samples_per_second_alone": throughput_alone,
         "samples_per_second_together": throughput,
         "efficiency": efficiency,
-        "text": f"{what}, {size} processes ({run.processes.backend}): {throughput:.4g} samples/s together, "
+        "text": f"{what}, {size} processes ({run.processes.backend}): {throughput:.4g} {unit}/s together, "
         f"{throughput_alone:.4g} alone; scaling efficiency {efficiency:.0%}",
     }
 

@@ -10,7 +10,6 @@ from convnet_benchmarks.points.fields import Fields
 from convnet_benchmarks.points.point import OK, STATUSES, Point
 from convnet_benchmarks.points.scenario import OFFLINE, SERVER, SINGLE_STREAM
 from convnet_benchmarks.results.measurement import (
-    IMAGES_PER_SECOND,
     LARGEST_BATCH,
     LATENCY,
     MEMORY,
@@ -117,7 +116,7 @@ def _throughput(about: Measurement, figures: Fields, record: Fields) -> Measurem
     return replace(
         about,
         quantity=THROUGHPUT,
-        unit=f"{ran.unit}/s" if (ran := read_ran(figures)) else IMAGES_PER_SECOND,
+        unit=f"{about.counts}/s",
         value=figures.positive("samples_per_second"),
         low=1e3 * about.batch / passes.positive("high"),
         high=1e3 * about.batch / passes.positive("low"),
@@ -155,13 +154,15 @@ def _about(record: Fields, measured: Fields, kernels: Sequence[str] = ()) -> Mea
         commit=commit_of(measured),
         label=record.text("label") if "label" in record else "",
         time=record.text("time") if "time" in record else "",
+        counts=ran.unit if ran else "images",
     )
 
 
 def _of_search(record: Fields) -> list[Measurement]:
     """Returns the largest batch that ran."""
     largest = float(record.whole("largest_batch", least=0))
-    return [replace(_about(record, record), quantity=LARGEST_BATCH, unit="images", value=largest, batch=None)]
+    about = _about(record, record)
+    return [replace(about, quantity=LARGEST_BATCH, unit=about.counts, value=largest, batch=None)]
 
 
 def _of_single_stream(record: Fields) -> list[Measurement]:

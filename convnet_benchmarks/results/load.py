@@ -207,6 +207,7 @@ def _of_run(document: Mapping[str, Any], ran: Ran | None) -> list[Measurement]:
         commit=commit_of(Fields(document, "")),
         label=str(document.get("label", "")),
         time=str(document.get("time", "")),
+        counts=ran.unit if ran else "images",
     )
     found = []
     lines = Fields(document["lines"], "lines")

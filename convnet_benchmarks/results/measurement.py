@@ -13,7 +13,6 @@ SERVER_RATE = "highest rate"  # followed by the latency it keeps
 TOP1, TOP5 = "top-1 accuracy", "top-5 accuracy"
 
 MS_PER_SAMPLE, MS_PER_BATCH = "ms per sample", "ms per batch"
-IMAGES_PER_SECOND = "images/s"
 MIB = "MiB"
 FRACTION = "fraction"
 
@@ -27,7 +26,8 @@ class Measurement:
     ``low`` to ``high``; 0 for a number without statistics. ``verdict``: of a comparison (FASTER, ...).
     ``noise``: how the samples of one process are marked, unless as stable.
     ``source``: the title of the publication. The rest says more of where and when: ``shape`` is of the
-    whole input, ``commit`` the working folder's, ``time`` when it was measured (UTC).
+    whole input, ``commit`` the working folder's, ``time`` when it was measured (UTC), ``counts`` what
+    a batch has.
     """
 
     quantity: str
@@ -52,6 +52,7 @@ class Measurement:
     commit: str = field(default="", compare=False)
     label: str = field(default="", compare=False)
     time: str = field(default="", compare=False)
+    counts: str = field(default="images", compare=False)
 
     @property
     def interval(self) -> tuple[float, float] | None:

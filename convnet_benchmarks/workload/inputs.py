@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks.nets import registry
 from convnet_benchmarks.nets.net import Net
+from convnet_benchmarks.workload.memory import is_out_of_memory
 from convnet_benchmarks.workload.own_inputs import own_batch
 
 if TYPE_CHECKING:
@@ -61,6 +62,29 @@ def meta_batch(net: Net, batch_size: int, module: "nn.Module") -> Any:
     import torch
 
     return blank_batch(net, module, batch_size, torch.device("meta"), torch.float32)
+
+
+def counted_on(net: Net, batch_size: int, seed: int) -> "tuple[nn.Module, Any, bool]":
+    """Returns the net in evaluation mode, a batch of its inputs, and whether they have no memory, as is
+    enough for counting operations; a net that needs numbers to run gets them, on the CPU.
+
+    Raises UserError for a net that does not run.
+    """
+    import torch
+
+    from convnet_benchmarks.nets.state.kept_state import KeptState
+
+    try:
+        module = registry.on_meta(net).eval()
+        input = meta_batch(net, batch_size, module)
+        with torch.no_grad(), KeptState(module):
+            module(input)
+    except Exception as error:  # whatever the author's code, or PyTorch, raises for tensors without memory
+        if is_out_of_memory(error):
+            raise
+        module = registry.build(net, seed).eval()
+        return module, batch_for(net, module, batch_size, seed, torch.device("cpu"), torch.float32), False
+    return module, input, True
 
 
 def batch_for(

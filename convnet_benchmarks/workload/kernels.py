@@ -119,7 +119,7 @@ def open_inference(
 ) -> Iterator[Opened]:
     """Makes a forward pass of ``module`` ready to run, as ``open_training`` does its three phases."""
     if backend.runtime:
-        yield Opened(open_runtime(backend, module, _only(input, backend)))
+        yield Opened(open_runtime(backend, module, input))
     elif backend.engine and device.type == CUDA:
         with _gpu_engine(backend, module, input, True) as gpu_phases:
             yield Opened(partial(gpu_phases.infer, input), None, gpu_phases.report(), gpu_phases.captured)
@@ -188,7 +188,8 @@ def _only(input: Any, backend: Backend) -> "Tensor":
     import torch
 
     if not isinstance(input, torch.Tensor):
-        raise UnsupportedError(f"{backend.name} runs nets of one input, and this one takes several")
+        problem = "on a GPU runs nets of one input, and this one takes several"
+        raise UnsupportedError(f"{backend.name} {problem}; accepted for it: backend stock")
     return input
 
 

@@ -1,5 +1,6 @@
 """A record of what was measured: decided when a workload is made ready, written into every result file."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +47,17 @@ class Ran:
     def as_dict(self) -> dict[str, Any]:
         """Returns plain JSON values, for the field ``ran`` of a result file."""
         return {**asdict(self), "input_shape": list(self.input_shape)}
+
+
+def unit_of_all(units: Iterable[str]) -> str:
+    """Returns the unit for a heading: that of all samples, or "samples" where there are several or none."""
+    found = set(units)
+    return found.pop() if len(found) == 1 else "samples"
+
+
+def unit_of_records(records: Iterable[Mapping[str, Any]]) -> str:
+    """Returns the same of records that have the field ``ran``; the others did not run."""
+    return unit_of_all(record["ran"].get("unit", "images") for record in records if "ran" in record)
 
 
 def batch_size(net: Net, input_shape: tuple[int, ...]) -> int:

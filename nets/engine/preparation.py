@@ -36,8 +36,8 @@ def prepare(module: nn.Module, input: Any, options: Options) -> EnginePhases | M
     is between them. With the backend "auto", PyTorch alone runs a net of which it runs a part anyway, if that
     takes less time. The report says which layers ran where, and why.
 
-    Raises :class:`CompileError` for a net that does not run, or that is not of one number type on the CPU,
-    and ValueError for a bad option.
+    Raises :class:`CompileError` for a net that does not run, or is not on the CPU, and ValueError for a bad
+    option.
     """
     if isinstance(input, Tensor) and input.dtype in DTYPES:
         options = replace(options, dtype=options.dtype or input.dtype)

@@ -8,6 +8,7 @@ from convnet_benchmarks.points.between_processes import processes_note
 from convnet_benchmarks.points.point import OK
 from convnet_benchmarks.tables import Cell, Column, Table, counted
 from convnet_benchmarks.timing.counted import counted_cells, counted_columns
+from convnet_benchmarks.workload.ran import unit_of_records
 
 Records = Sequence[dict[str, Any]]
 
@@ -35,7 +36,8 @@ def speed_table(name: str, latencies: Records, throughputs: Records) -> Table:
     without = any_record["variants"][0]
     by_net = [{record["point"]["net"]: record for record in records} for records in (latencies, throughputs)]
     columns = [Column("category", key="category", condition=True), Column("model", key="net")]
-    for records, quantity, unit in ((latencies, "latency", "ms"), (throughputs, "throughput", "samples/s")):
+    per_second = f"{unit_of_records(_results(throughputs))}/s"
+    for records, quantity, unit in ((latencies, "latency", "ms"), (throughputs, "throughput", per_second)):
         batches = {record["point"]["batch_size"] for record in records}
         heading = f"{quantity} batch {'/'.join(map(str, sorted(batches)))}" if batches else quantity
         columns += [
@@ -55,6 +57,10 @@ def speed_table(name: str, latencies: Records, throughputs: Records) -> Table:
     records = (*latencies, *throughputs)
     notes = [*_machines(records), *_reasons((without, name), *records)]
     return Table(f"{name} against {without}", columns, rows, notes)
+
+
+def _results(records: Records) -> list[dict[str, Any]]:
+    return [result for record in records for result in record["results"].values()]
 
 
 def _machines(records: Records) -> list[str]:

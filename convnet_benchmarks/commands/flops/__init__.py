@@ -13,7 +13,7 @@ from convnet_benchmarks.workload.devices import DTYPES
 if TYPE_CHECKING:
     from convnet_benchmarks.tables import Table
 
-SUMMARY = "operations by layer, the slope test, images/s against batch, roofline"
+SUMMARY = "operations by layer, the slope test, throughput against batch, roofline"
 PARTS = ("counts", "slope", "throughput", "roofline", "counters")
 _BATCHES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]
 _EXAMPLES = (
@@ -56,7 +56,7 @@ def _parser(program: str) -> argparse.ArgumentParser:
         program,
         "counts      operations of each layer by torch.utils.flop_counter and by formula, side by side\n"
         "slope       the same net with 1, 2 and 4 of a layer: the counted growth over the expected one\n"
-        "throughput  images/s against the batch size, and the knee of the curve\n"
+        "throughput  images/s (sequences/s) against the batch size, and the knee of the curve\n"
         "roofline    each layer under the measured peak and bandwidth of this machine\n"
         "counters    operations counted by the processor (perf stat), and what counting costs",
         _EXAMPLES,

@@ -1,6 +1,7 @@
 """The parts of ``flops``: each measures something and gives its tables."""
 
 import argparse
+import contextlib
 from dataclasses import asdict
 from functools import cached_property
 from typing import Any
@@ -14,7 +15,6 @@ from convnet_benchmarks.commands.flops.knee import find_knee
 from convnet_benchmarks.commands.flops.roofline import layer_points, measure_roofs
 from convnet_benchmarks.commands.flops.slope import REPEATS, Slope, measure_slope
 from convnet_benchmarks.errors import UserError
-from convnet_benchmarks.nets import registry
 from convnet_benchmarks.options.nets import build_net, find_devices, find_net, one_line_errors
 from convnet_benchmarks.options.study import without_files
 from convnet_benchmarks.points.point import OK, OUT_OF_MEMORY, Point
@@ -23,7 +23,7 @@ from convnet_benchmarks.progress import Progress
 from convnet_benchmarks.tables import Table
 from convnet_benchmarks.timing.loops import Settling, device_clock
 from convnet_benchmarks.workload.backends import BACKENDS
-from convnet_benchmarks.workload.inputs import batch_for, meta_batch
+from convnet_benchmarks.workload.inputs import batch_for, counted_on
 from convnet_benchmarks.workload.kernels import framework_switches
 from convnet_benchmarks.workload.operations.counting import count_forward, count_phases
 from convnet_benchmarks.workload.ran import Ran, ran_on
@@ -59,28 +59,26 @@ class Study:
     @property
     def _ran(self) -> Ran:
         """Returns the conditions of all parts but throughput, whose points have their own."""
-        _, input = self._on_shapes
+        _, input, _ = self._counted_on
         return ran_on(self._net, input, _BACKEND.name, self._options.dtype, self._device)
 
     @cached_property
-    def _on_shapes(self) -> tuple[nn.Module, torch.Tensor]:
-        """Returns the net and a batch for counting, without memory or arithmetic."""
-        with (
-            one_line_errors(f"option --net: {self._net.name} does not run on shapes alone"),
-            torch.no_grad(),
-        ):
-            module = registry.on_meta(self._net).eval()
-            input = meta_batch(self._net, self._options.batch_size, module)
-            module(input)
-        return module, input
+    def _counted_on(self) -> tuple[nn.Module, Any, bool]:
+        """Returns the net and a batch for counting, and whether they have no memory."""
+        with self._one_line():
+            return counted_on(self._net, self._options.batch_size, self._options.seed)
+
+    def _one_line(self) -> contextlib.AbstractContextManager[None]:
+        return one_line_errors(f"option --net: {self._net.name} cannot be counted")
 
     def counts(self) -> list[Table]:
-        module, input = self._on_shapes
-        count = count_forward(module, input)
+        module, input, on_shapes = self._counted_on
         phases = None
-        if self._options.mode == "training":
-            phases = count_phases(module.train(), input)
-            module.eval()
+        with self._one_line():
+            count = count_forward(module, input)
+            if self._options.mode == "training":
+                phases = count_phases(module.train(), input)
+                module.eval()
         self._found["counts"] = {
             "layers": [asdict(layer) for layer in count.layers],
             "counted": count.counted,
@@ -89,7 +87,10 @@ class Study:
             "unknown": count.unknown,
             "phases": phases and {name: [counted, asdict(f)] for name, (counted, f) in phases.items()},
         }
-        return show.count_tables(count, phases, self._net.name, self._options.batch_size)
+        tables = show.count_tables(count, phases, self._net.name, self._options.batch_size)
+        if not on_shapes:
+            tables[0].notes.append("counted while it ran: other numbers in the input may give other counts")
+        return tables
 
     def slope(self) -> list[Table]:
         slope = self._slope
@@ -98,8 +99,9 @@ class Study:
 
     @cached_property
     def _slope(self) -> Slope:
-        module, input = self._on_shapes
-        return measure_slope(module, input, self._options.slope_layer, self._options.mode == "training")
+        module, input, _ = self._counted_on
+        with self._one_line():
+            return measure_slope(module, input, self._options.slope_layer, self._options.mode == "training")
 
     def throughput(self) -> list[Table]:
         options = self._options
@@ -181,6 +183,6 @@ class Study:
         finally:
             progress.clear()
             self._found["counters"] = [asdict(count) for count in measured]
-        module, input = self._on_shapes
+        module, input, _ = self._counted_on
         slope = measure_slope(module, input, self._slope.path, training=False)
         return [show.counters_table(measured, slope, self._net.name, options.batch_size)]

@@ -10,6 +10,7 @@ from convnet_benchmarks.commands.flops.slope import Slope
 from convnet_benchmarks.tables import Column, Table
 from convnet_benchmarks.workload.operations.counting import Count
 from convnet_benchmarks.workload.operations.formulas import Operations
+from convnet_benchmarks.workload.ran import unit_of_records
 
 _COUNTED = Column("flop_counter")
 _MATRIX = Column("matrix product, by formula")
@@ -90,14 +91,15 @@ def slope_tables(slope: Slope, net: str, batch: int, mode: str) -> list[Table]:
 
 
 def throughput_table(found: Sequence[Mapping[str, Any]], knee: Knee | None, what: str) -> Table:
+    unit = unit_of_records(found)
     columns = [
         Column("batch"),
-        Column("images/s"),
+        Column(f"{unit}/s"),
         Column("of the largest", "%", digits=3),
         Column("pass", "ms"),
         Column("verdict"),
     ]
-    table = Table(f"Images per second against batch: {what}", columns)
+    table = Table(f"{unit.capitalize()} per second against batch: {what}", columns)
     largest = max((point.get("samples_per_second", 0.0) for point in found), default=0.0)
     for point in found:
         batch, throughput = point["point"]["batch_size"], point.get("samples_per_second")

@@ -8,6 +8,7 @@ from convnet_benchmarks.commands.report.speeds import fastest, speeds
 from convnet_benchmarks.results.measurement import Measurement, net_key
 from convnet_benchmarks.tables import Cell, Column, Table, counted
 from convnet_benchmarks.timing.statistics import STABLE
+from convnet_benchmarks.workload.ran import unit_of_all
 
 _MOST_NAMED = 5
 _FIRST_PASS = "dry-run"  # timed once, before the others
@@ -68,7 +69,8 @@ def _best(measured: Sequence[Measurement]) -> Table | None:
         return None
     nets = list(map(net_key, by_net(speed.measurement for speed in found)))
     found.sort(key=lambda speed: nets.index(speed.what[0]))
-    columns = [Column("net"), Column("pass"), Column("best", "images/s", digits=4)]
+    unit = unit_of_all(speed.measurement.counts for speed in found)
+    columns = [Column("net"), Column("pass"), Column("best", f"{unit}/s", digits=4)]
     columns += map(Column, ("batch", "device", "software", "verdict"))
     rows: list[Sequence[Cell]] = [
         (

@@ -94,7 +94,7 @@ def parser(program: str) -> argparse.ArgumentParser:
     what.add_argument(
         "--per-net",
         action="store_true",
-        help="a row for each net: parameters, multiply-adds, activations, images/s; at the largest of "
+        help="a row for each net: parameters, multiply-adds, activations, throughput; at the largest of "
         "--batch-sizes, halved while it is out of memory",
     )
     what.add_argument(
@@ -109,7 +109,7 @@ def parser(program: str) -> argparse.ArgumentParser:
         default=[],
         metavar="LIST",
         help="instead of passes, the loads of MLPerf: single-stream (one query at a time: 90th percentile of "
-        "the latency), offline (all at once: samples/s), server (random arrivals: the highest rate whose "
+        "the latency), offline (all at once: images/s), server (random arrivals: the highest rate whose "
         "99th percentile is within --latency-target)",
     )
     what.add_argument(
@@ -202,7 +202,7 @@ def _check(options: argparse.Namespace) -> None:
         if (missing := missing_package(backends.BACKENDS[name])) and not options.scheduler:
             raise UserError(f"option --backends: {missing}")
     if options.per_net and (options.scenario or not options.batch_sizes):
-        raise UserError("option --per-net: measures images/s at one batch size; omit --scenario")
+        raise UserError("option --per-net: measures the throughput at one batch size; omit --scenario")
     check_scenarios(options)
     if options.cold_cache and options.scenario:
         raise UserError(

@@ -3,44 +3,43 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.nets import registry
 from convnet_benchmarks.nets.net import InputSize, size_text
 from convnet_benchmarks.points.point import MODES, OK
 from convnet_benchmarks.tables import Cell, Column, Table
 from convnet_benchmarks.workload import nets as named_nets
-from convnet_benchmarks.workload.inputs import meta_batch
+from convnet_benchmarks.workload.inputs import counted_on
+from convnet_benchmarks.workload.ran import unit_of_records
 
+_SEED = 1
 _CONDITIONS = ("device", "dtype", "backend")
 
 
 def describe_nets(names: Sequence[str], input_size: InputSize | None) -> dict[str, dict[str, Any]]:
-    """Returns parameters, and multiply-adds and activations of one sample, by net, without memory or
-    arithmetic.
+    """Returns parameters, and multiply-adds and activations of one sample, by net.
 
-    The latter are None for a net that does not run on shapes alone.
+    The latter are None for a net that does not run.
     """
     return {name: _described(name, input_size) for name in names}
 
 
 def _described(name: str, input_size: InputSize | None) -> dict[str, Any]:
-    import torch
-
     from convnet_benchmarks.workload.operations.counting import count_forward
 
     net = named_nets.find(name, input_size, "--nets")
-    module = registry.on_meta(net).eval()
-    about: dict[str, Any] = {
-        "input": size_text(net.inputs or net.input_size),
-        "parameters": registry.parameter_count(module),
-        "multiply_adds": None,
-        "activations": None,
-    }
+    about = {"input": size_text(net.inputs or net.input_size), "multiply_adds": None, "activations": None}
     try:
-        with torch.no_grad():
-            count = count_forward(module, meta_batch(net, 1, module))
-    except (RuntimeError, NotImplementedError, ValueError, TypeError, IndexError):
-        return about
-    return {**about, "multiply_adds": count.formula.matrix // 2, "activations": count.activations}
+        module, input, _ = counted_on(net, 1, _SEED)
+    except UserError:  # it does not run, as its points say
+        return {**about, "parameters": registry.parameter_count(registry.on_meta(net))}
+    count = count_forward(module, input)
+    return {
+        **about,
+        "parameters": registry.parameter_count(module),
+        "multiply_adds": count.formula.matrix // 2,
+        "activations": count.activations,
+    }
 
 
 def per_net_table(records: Sequence[Mapping[str, Any]], nets: Mapping[str, Mapping[str, Any]]) -> Table:
@@ -50,6 +49,7 @@ def per_net_table(records: Sequence[Mapping[str, Any]], nets: Mapping[str, Mappi
         point = record["point"]
         key = (point["net"], *(point[name] for name in _CONDITIONS))
         found.setdefault(key, {})[point["mode"]] = record
+    unit = unit_of_records(records)
     modes = [mode for mode in MODES if any(mode in by_mode for by_mode in found.values())]
     columns = [
         Column("net", key="net"),
@@ -61,7 +61,7 @@ def per_net_table(records: Sequence[Mapping[str, Any]], nets: Mapping[str, Mappi
     ]
     for mode in modes:
         columns += [
-            Column(mode, "images/s", key=f"{mode}_images_per_second"),
+            Column(mode, f"{unit}/s", key=f"{mode}_samples_per_second"),
             Column("batch", key=f"{mode}_batch_size"),
             Column("verdict", key=f"{mode}_verdict"),
         ]
@@ -73,12 +73,12 @@ def per_net_table(records: Sequence[Mapping[str, Any]], nets: Mapping[str, Mappi
         for mode in modes:
             row += _speed(by_mode.get(mode))
         table.rows.append(row)
-    table.notes = ["a multiply-add is two operations; multiply-adds and activations are of one image"]
+    table.notes = [f"a multiply-add is two operations; multiply-adds and activations are of one {unit[:-1]}"]
     return table
 
 
 def _speed(record: Mapping[str, Any] | None) -> list[Cell]:
-    """Returns images/s, batch and verdict of a point."""
+    """Returns samples per second, batch and verdict of a point."""
     if record is None:
         return [None, None, ""]
     batch = record["point"]["batch_size"]

@@ -12,6 +12,7 @@ from convnet_benchmarks.points.point import OK
 from convnet_benchmarks.points.scenario import OFFLINE, SERVER, SINGLE_STREAM
 from convnet_benchmarks.tables import Cell, Column, Table, counted
 from convnet_benchmarks.timing.counted import counted_cells, counted_columns
+from convnet_benchmarks.workload.ran import unit_of_records
 
 Record = dict[str, Any]
 Records = Sequence[Record]
@@ -48,7 +49,7 @@ def _throughput(points: Records) -> Table:
         row[record["point"]["batch_size"]] = record.get("samples_per_second") or record["status"]
     columns = [Column(f"batch {batch}", key=f"batch_{batch}") for batch in batches]
     return Table(
-        "Throughput in samples/s against batch size",
+        f"Throughput in {unit_of_records(points)}/s against batch size",
         [*_COMBINATION, *columns],
         [[*names, *(row.get(batch) for batch in batches)] for names, row in rows.items()],
         _machines(points),
@@ -59,7 +60,7 @@ def _details(points: Records) -> Table:
     columns = [
         *_COMBINATION,
         Column("batch", key="batch_size"),
-        Column("throughput", "samples/s", key="samples_per_second"),
+        Column("throughput", f"{unit_of_records(points)}/s", key="samples_per_second"),
         *(Column(f"latency p{p}", "ms", key=f"latency_p{p}_ms", missing="-") for p in FEWEST_FOR_PERCENTILE),
         *(Column(phase, "ms", key=f"{phase}_ms") for phase in _phases(points)),
         Column("busy cores", digits=3, key="busy_cores"),
@@ -106,6 +107,7 @@ def _scenarios(records: Records) -> list[Table]:
     batch, queries = Column("batch", key="batch_size"), Column("queries", key="queries")
     target = Column("target", key="latency_target", condition=True)
     verdict = Column("verdict", key="verdict")
+    unit = unit_of_records(record for record in records if record["kind"] == OFFLINE)
 
     def table(kind: str, title: str, columns: list[Column], figures: Callable[[Record], list[Cell]]) -> Table:
         ones = [record for record in records if record["kind"] == kind]
@@ -143,7 +145,7 @@ def _scenarios(records: Records) -> list[Table]:
         table(
             OFFLINE,
             "Throughput with all samples at once",
-            [batch, Column("throughput", "samples/s", key="samples_per_second"), queries],
+            [batch, Column("throughput", f"{unit}/s", key="samples_per_second"), queries],
             lambda record: [
                 record["point"]["batch_size"],
                 record["samples_per_second"],

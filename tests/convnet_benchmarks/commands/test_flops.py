@@ -5,6 +5,7 @@ import math
 import subprocess
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from convnet_benchmarks.commands.flops.show import roofline_table
 from convnet_benchmarks.commands.flops.slope import measure_slope, repeated
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.nets import registry
+from convnet_benchmarks.nets.net import Net
 from convnet_benchmarks.points.point import Point
 from convnet_benchmarks.timing.loops import HostClock, Settling
 from convnet_benchmarks.workload.operations.counting import OUTSIDE, count_forward, count_phases
@@ -300,6 +302,45 @@ def test_the_command_counts_and_writes_files(tmp_path: Path) -> None:
     assert "16781312" not in files["csv"].read_text()  # what hardware counts: with the bias
 
 
+class OnData(nn.Module):
+    """Runs a layer as often as the data says, and uses its weight twice."""
+
+    def __init__(self, times: int | None = None) -> None:
+        super().__init__()
+        self.first, self.norm, self.again = nn.Linear(6, 6), nn.BatchNorm1d(6), nn.Linear(6, 6)
+        self.again.weight, self.times = self.first.weight, times
+
+    def forward(self, x: Tensor) -> Tensor:
+        for _ in range(self.times or 3 * math.isfinite(x[0, 0].item())):
+            x = self.norm(self.first(x))
+        return self.again(x)
+
+
+@pytest.mark.parametrize("mode", ["inference", "training"])
+def test_a_net_that_needs_numbers_is_counted_as_one_that_does_not(
+    mode: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    found = []
+    for name, times in (("shapes", 3), ("numbers", None)):
+        definition = partial(OnData, times)
+        monkeypatch.setitem(registry.NETS, name, Net(name, definition, (6,), "", own_parameters=True))
+        path = tmp_path / f"{name}.json"
+        assert main(["flops", "--net", name, "--batch-size", "3", "--mode", mode, "--json", str(path)]) == 0
+        assert ("counted while it ran" in capsys.readouterr().out) == (times is None)
+        counts = json.loads(path.read_text())["counts"]
+        del counts["unknown"]
+        found.append([counts["counted"], counts["layers"][:6], counts["phases"]])
+    assert found[0] == found[1] and found[0][0] == 4 * 2 * 3 * 36
+
+
+def test_an_lstm_is_counted_alike_with_numbers_and_without() -> None:
+    layer = nn.LSTM(4, 3, batch_first=True).eval()
+    with_numbers = count_forward(layer, torch.randn(2, 5, 4))
+    without = count_forward(*on_meta(layer, 2, 5, 4))
+    assert with_numbers.counted == without.counted == 2 * 2 * 5 * 4 * 3 * (4 + 3)
+    assert with_numbers.formula == without.formula
+
+
 SMALL = ("flops", "--net", "recognize_digits", "--threads", "1")
 
 
@@ -321,6 +362,7 @@ def test_ctrl_c_keeps_the_measured_batches(
         if point.batch_size == 4:
             raise KeyboardInterrupt
         found = {
+            "ran": {"unit": "images"},
             "samples_per_second": 100.0 * point.batch_size,
             "pass_ms": {"median": 1.0, "verdict": "stable"},
         }

@@ -99,7 +99,7 @@ def test_every_combination_is_measured_once_and_shown(
     assert here(*lists, "--dtypes", "float32,float64", "--json", str(path)) == 0
     assert len(here.measured) == 2 * 2 * 2 * 2  # no-cudnn is known not to run on a CPU
     output = capsys.readouterr().out
-    assert output.startswith("Throughput in samples/s against batch size: cpu\nnet   dtype")
+    assert output.startswith("Throughput in images/s against batch size: cpu\nnet   dtype")
     assert "updateGradInput [ms]" in output and "unsupported: backend no-cudnn is for cuda" in output
     records = json.loads(path.read_text())["points"]
     assert len(records) == 3 * 2 * 2 * 2
@@ -197,7 +197,7 @@ def test_ctrl_c_before_the_first_point_keeps_older_files(here: Here, tmp_path: P
         ),
         (
             ["--nets", "vgg_a", "--per-net", "--scenario", "offline"],
-            "option --per-net: measures images/s at one batch size; omit --scenario",
+            "option --per-net: measures the throughput at one batch size; omit --scenario",
         ),
         (["--nets", "vgg_a", "--scenario", "server"], "server needs --latency-target MS"),
         (
@@ -310,7 +310,7 @@ def test_a_real_ctrl_c_ends_the_worker_and_keeps_the_points(tmp_path: Path) -> N
         program.send_signal(signal.SIGINT)
         done = program.finish()
     assert done.returncode == 130
-    assert done.stdout.startswith("Throughput in samples/s against batch size")
+    assert done.stdout.startswith("Throughput in images/s against batch size")
     assert "of 12 points are in" in done.stderr and "Traceback" not in done.stderr
     assert [record["status"] for record in read_points(str(path))][:2] == ["ok", "ok"]
 
@@ -371,7 +371,7 @@ def test_a_row_for_each_net_with_half_the_batch_where_memory_is_short(
     products, outputs = 8 * 36 * 27 + 8 * 36 * 5, 8 * 36 + 5
     assert (row["multiply_adds_g"], row["activations_m"]) == (products / 1e9, outputs / 1e6)
     assert row["inference_batch_size"] == row["training_batch_size"] == 8
-    assert row["inference_images_per_second"] > 0 and row["training_images_per_second"] > 0
+    assert row["inference_samples_per_second"] > 0 and row["training_samples_per_second"] > 0
     assert here(*command) == 0 and here.batches == []
 
 

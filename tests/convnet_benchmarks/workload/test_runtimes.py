@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from convnet_benchmarks.commands import backends, sweep
 from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.nets.several_inputs import SeveralInputs
 from convnet_benchmarks.points.measure import measure
 from convnet_benchmarks.points.point import Point
 from convnet_benchmarks.timing.loops import Settling
@@ -74,6 +75,33 @@ def test_the_outputs_are_pytorchs(name: str, make: Callable[[], nn.Module]) -> N
             assert len(found) == len(wanted)
             for have, want in zip(found, wanted, strict=True):
                 torch.testing.assert_close(have, want, rtol=1e-4, atol=1e-5)
+
+
+class Several(nn.Module):
+    """Takes ids and a mask, and gives a dict."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words, self.head = nn.Embedding(20, 6), nn.Linear(6, 3)
+
+    def forward(self, ids: Tensor, mask: Tensor) -> dict[str, Tensor]:
+        hidden = self.words(ids) * mask[..., None]
+        return {"scores": self.head(hidden), "sum": hidden.sum((1, 2))}
+
+
+@pytest.mark.parametrize("name", RUNTIMES)
+@pytest.mark.parametrize("kind", [dict, tuple])
+def test_several_inputs_and_whole_numbers(name: str, kind: type) -> None:
+    pytest.importorskip("onnx")
+    pytest.importorskip(BACKENDS[name].runtime)
+    module = SeveralInputs(Several()).eval()
+    by_name = {"ids": torch.randint(20, (2, 4)), "mask": torch.randint(2, (2, 4))}
+    input = by_name if kind is dict else tuple(by_name.values())
+    with open_inference(BACKENDS[name], module, input, torch.device("cpu")) as opened:
+        by_name["ids"].random_(20)
+        with torch.no_grad():
+            wanted = module(input)
+        torch.testing.assert_close(opened.infer(), list(wanted.values()))
 
 
 @pytest.mark.parametrize(
