@@ -71,7 +71,7 @@ local function text(m, reference)
    local p = pointer(m, reference, BEFORE_TEXT)
    if not p then return end
    local n = cast(int_pointer, p)[0]
-   if pointer(m, reference, BEFORE_TEXT + n) then return p + BEFORE_TEXT, n end
+   if n >= 0 and pointer(m, reference, BEFORE_TEXT + n) then return p + BEFORE_TEXT, n end
 end
 
 local function is_text(m, reference, key)
