@@ -5,7 +5,6 @@ import importlib
 import platform
 import re
 import shutil
-import subprocess
 from pathlib import Path
 from types import ModuleType
 
@@ -14,6 +13,7 @@ import pytest
 from convnet_benchmarks.nets.engine.kernels import compiled
 from convnet_benchmarks.nets.engine.kernels.compiled import tiles
 from convnet_benchmarks.nets.engine.kernels.winograd import winograd
+from tests.helpers.structures import check_structure
 
 FOLDER = Path(compiled.__file__).parent
 STRUCTURE = re.compile(r"^typedef struct \{(.*?)^\} (\w+);", re.M | re.S)
@@ -56,14 +56,7 @@ def test_sizes_and_offsets_are_those_of_c(kind: type[ctypes.Structure], module: 
     names = [field[0] for field in kind._fields_]
     alike = [match[2] for match in STRUCTURE.finditer(source) if declared(match[1]) == names]
     assert len(alike) == 1, f"C has {alike or 'no structure'} with the fields {', '.join(names)}"
-    facts = [f'_Static_assert(sizeof({alike[0]}) == {ctypes.sizeof(kind)}, "size");']
-    for name in names:
-        offset = getattr(kind, name).offset
-        facts.append(f'_Static_assert(__builtin_offsetof({alike[0]}, {name}) == {offset}, "{name}");')
-    command = ["cc", f"-march={ARCHITECTURE}", "-std=gnu11", "-fsyntax-only", "-x", "c", "-"]
-    text = "\n".join([source, *facts])
-    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
+    check_structure(kind, alike[0], names, source, f"-march={ARCHITECTURE}")
 
 
 def test_there_are_structures() -> None:
