@@ -60,7 +60,7 @@ class Declaration(NamedTuple):
             return None
         if field.absent is not None:
             return field.absent
-        return False if field.kind == "flag" else self.default(name, value_of)
+        return False if field.kind in ("flag", "truth", "exact") else self.default(name, value_of)
 
 
 def find_declaration(typename: str) -> Declaration | None:

@@ -15,7 +15,7 @@ def _max2d(f: Fields) -> nn.Module:
     kernel = f.integers("kH", "kW")
     stride = f.integers("dH", "dW")
     padding = f.integers("padH", "padW")
-    dilation = f.integers("dilationH", "dilationW")
+    dilation = f.integers("dilationH", "dilationW") if "Dilated" in f.typename else (1, 1)
     ceil = f.boolean("ceil_mode")
     drops_outside = any(padding) and not f.typename.startswith("cudnn.")
     starts_outside = any(step > size for size, step in zip(kernel, stride, strict=True)) or any(padding)
@@ -60,7 +60,7 @@ def _max3d(f: Fields) -> nn.Module:
         f.integers("kT", "kH", "kW"),
         f.integers("dT", "dH", "dW"),
         f.integers("padT", "padH", "padW"),
-        f.integers("dilationT", "dilationH", "dilationW"),
+        f.integers("dilationT", "dilationH", "dilationW") if "Dilated" in f.typename else 1,
         ceil_mode=f.boolean("ceil_mode"),
     )
 

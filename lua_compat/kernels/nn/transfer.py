@@ -42,7 +42,7 @@ _FUNCTIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
         lambda out, y, g: _aten.sigmoid_backward.grad_input(g, y, grad_input=out),
     ),
     "square": (lambda out, x: torch.mul(x, x, out=out), lambda out, x, g: torch.mul(g, x, out=out).mul_(2)),
-    "sqrt": (square_root, _sqrt_gradient),
+    "sqrt": (lambda out, x, *eps: square_root(out, x), _sqrt_gradient),  # Torch7 ignores eps, too
     "tanh": (
         lambda out, x: torch.tanh(x, out=out),
         lambda out, y, g: _aten.tanh_backward.grad_input(g, y, grad_input=out),
@@ -64,7 +64,9 @@ _FUNCTIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
         lambda out, x, g, limit: _aten.hardshrink_backward.grad_input(g, x, limit, grad_input=out),
     ),
     "soft_shrink": (
-        lambda out, x, limit: _aten.softshrink.out(x, limit, out=out),
+        lambda out, x, limit: (
+            _aten.softshrink.out(x, limit, out=out) if limit >= 0 else out.copy_(_shrunk(x, limit))
+        ),
         lambda out, x, g, limit: _aten.softshrink_backward.grad_input(g, x, limit, grad_input=out),
     ),
     "elu": (

@@ -116,7 +116,10 @@ function Convert:transpose(newShape)
    for axis in self.inputShape:gmatch('.') do axes[#axes + 1] = axis end
    for i = 1, #newShape do
       local j = i
-      while axes[j] ~= newShape:sub(i, i) do j = j + 1 end -- the dimensions before i are in place
+      while axes[j] ~= newShape:sub(i, i) do -- the dimensions before i are in place
+         j = j + 1
+         if j > #axes then error(("shape '%s' cannot become '%s'"):format(self.inputShape, newShape)) end
+      end
       if i ~= j then
          axes[i], axes[j] = axes[j], axes[i]
          pairs_to_swap[#pairs_to_swap + 1] = { j, i }

@@ -11,8 +11,9 @@
 --    ranges     of numbers: { the argument's place in C's function, what they are, fields }: all must be above zero; or
 --               { place, condition, message, the fields in the message }
 --    kind       which tensors its kernels take, and in which order (nn/shared/declared.lua)
---    kernel     the name of its kernel; takes: what the kernel takes after the tensors: fields or 'texts'; after '...'
---               any number of them. gradient_takes: the same for the gradient's kernel, if it differs
+--    kernel     the name of its kernel; takes: what the kernel takes after the tensors: fields, whole numbers or
+--               'texts'; after '...' any number of them. gradient_takes: the same for the gradient's kernel, if it
+--               differs
 --    kernels    other kernels, by name: the letters of their tensors (o: resized by the kernel; t) and what they take
 --               after these: `takes`, fields, and name:type for what a call adds. A family's declarations may have
 --               kernels, too: those that several of its classes call
@@ -23,9 +24,10 @@
 -- A field is name:type or name:type=default. A default is a number, true, false, a 'text', or the name of another
 -- field; name:type? may be nil. With ! after its type, it is only an argument of the constructor, not a field. The
 -- types are
---    whole      a whole number that fits C's int
+--    whole      a whole number that fits C's int; index: one that fits C's long, compared with indices
 --    number     as LuaJIT passes it to C; scalar: as torch's functions accept it, so it may be a string with a number
---    flag       true or false; a module without it means false
+--    flag       true or false, as LuaJIT passes it to C; truth: as Lua's `if` takes it, so that anything but nil and
+--               false is true; exact: nothing but true is true. A module without it means false
 --    text, tensor, module, any
 --    table, LongStorage, Tensor, LongTensor and other tensors: created empty by the constructor
 local declarations = {}

@@ -134,7 +134,8 @@ FIELDS = """
     { nn.SoftShrink(), 'lambda', '0', "cannot convert 'string' to 'double'" },
     { nn.SpatialAveragePooling(6, 6, 1, 1, 1, 1), 'count_include_pad', 0, 9 },
     { nn.SpatialAveragePooling(6, 6, 1, 1, 1, 1), 'count_include_pad', 1, 256 / 36 },
-    { nn.Tanh(), 'inplace', 'x', "cannot convert 'string' to 'bool'" },
+    { nn.LeakyReLU(), 'inplace', 'x', "cannot convert 'string' to 'bool'" },
+    { nn.Tanh(), 'inplace', 'x', 36 * math.tanh(1) },
     { nn.RReLU(), 'train', 'x', "cannot convert 'string' to 'bool'" },
     { nn.RReLU(), 'lower', '0.1', "cannot convert 'string' to 'double'" }, { nn.RReLU(), 'lower', 0LL, 36 },
 """

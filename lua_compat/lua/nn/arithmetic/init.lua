@@ -1,5 +1,6 @@
 -- Addition and multiplication: by constants, by parameters, and of two inputs as matrices.
 local declared = require 'nn.shared.declared'
+local given_sizes = require('nn.shared.sizes').given
 local Module = torch.getmetatable('nn.Module')
 
 local function uniform(t, stdv, count)
@@ -7,10 +8,13 @@ local function uniform(t, stdv, count)
    t:uniform(-stdv, stdv)
 end
 
--- The input copied to output (or the input itself, in place).
-local function start(self, input)
+-- The input copied to output.
+local function start(self, input) return self.output:resizeAs(input):copy(input) end
+
+-- The same, or the input itself, in place.
+local function start_in_place(self, input)
    if self.inplace then return self.output:set(input) end
-   return self.output:resizeAs(input):copy(input)
+   return start(self, input)
 end
 
 local function check_flag(self)
@@ -89,11 +93,6 @@ function Mul:accGradParameters(input, gradOutput, scale)
 end
 
 -- A tensor of biases or factors of any shape; it is repeated over the batch, or over its dimensions of size 1
-local function sizes_of(...)
-   local first = ...
-   if torch.type(first) == 'torch.LongStorage' then return torch.LongStorage(first:totable()) end
-   return torch.LongStorage{ ... }
-end
 
 -- The parameter as a view that can be expanded to t, and t as a view with as many dimensions.
 local function matched(parameter, t)
@@ -123,7 +122,7 @@ local function elementwise(name, parameter_name, gradient_name)
 
    function class:__init(...)
       Module.__init(self)
-      self.size = sizes_of(...)
+      self.size = given_sizes(...)
       self[parameter_name] = torch.Tensor(self.size)
       self[gradient_name] = torch.Tensor(self.size)
       self.output:resize(self.size)
@@ -184,7 +183,12 @@ function CMul:accGradParameters(input, gradOutput, scale)
       self.gradWeight:addcmul(scale, input, gradOutput)
    else
       self._repeat = (self._repeat or input.new()):cmul(input, gradOutput)
-      self:accumulate(self._repeat, scale)
+      if self.weight:dim() == input:dim() then
+         self:accumulate(self._repeat, scale)
+      else -- as in Torch7, one factor for all elements of an example has no gradient
+         local sums = self._repeat:view(input:size(1), -1):sum(1)
+         self.gradWeight:view(1, -1):add(scale, sums)
+      end
    end
 end
 
@@ -205,7 +209,7 @@ function AddConstant:updateOutput(input)
          "input is not scalar or doesn't match with the dimension of constant!")
       if input:dim() == 2 then constant = constant:view(1, -1):expandAs(input) end
    end
-   return start(self, input):add(constant)
+   return start_in_place(self, input):add(constant)
 end
 
 function AddConstant:updateGradInput(input, gradOutput)
@@ -225,7 +229,7 @@ function MulConstant:__init(...)
    check_flag(self)
 end
 
-function MulConstant:updateOutput(input) return start(self, input):mul(self.constant_scalar) end
+function MulConstant:updateOutput(input) return start_in_place(self, input):mul(self.constant_scalar) end
 
 function MulConstant:updateGradInput(input, gradOutput)
    if not self.gradInput then return end

@@ -220,20 +220,19 @@ layer.with_parameters{ name = 'SpatialSubSampling',
 
 -- Sequences
 
-local sequence_window = declared.reader 'TemporalConvolution'
-
 local TemporalConvolution = layer.with_parameters{ name = 'TemporalConvolution',
    weight = function(self) return self.outputFrameSize, self.inputFrameSize * self.kW end,
    sizes = { 'outputFrameSize', false },
    bias = function(self) return self.outputFrameSize end,
-   fan_in = function(self) return self.kW * self.inputFrameSize end,
-   arguments = function(self, input)
-      local expected, got = self.inputFrameSize, input:size(input:dim())
-      if expected and whole(expected) ~= got then
-         error(('invalid input frame size. Got: %d, Expected: %d'):format(got, whole(expected)), 0)
-      end
-      return sequence_window(self)
-   end }
+   fan_in = function(self) return self.kW * self.inputFrameSize end }
+local convolve = TemporalConvolution.updateOutput
+function TemporalConvolution:updateOutput(input)
+   local expected, got = self.inputFrameSize, input:size(input:dim())
+   if expected and whole(expected) ~= got then
+      error(('invalid input frame size. Got: %d, Expected: %d'):format(got, whole(expected)), 0)
+   end
+   return convolve(self, input)
+end
 TemporalConvolution.sharedAccUpdateGradParameters = TemporalConvolution.defaultAccUpdateGradParameters
 
 layer.with_parameters{ name = 'TemporalSubSampling',
@@ -300,7 +299,7 @@ layer.with_parameters{ name = 'VolumetricFullConvolution', bias_is_optional = tr
       end
    end,
    weight = function(self) return self.nInputPlane, self.nOutputPlane, self.kT, self.kH, self.kW end,
-   sizes = OF_VOLUMES, bias = output_planes, fan_in = volume, text = volume_text }
+   bias = output_planes, fan_in = volume, text = volume_text }
 
 -- nn.tables: connection tables, connections x (input plane, output plane), and convolutions that use them.
 

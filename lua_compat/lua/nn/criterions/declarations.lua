@@ -8,7 +8,7 @@ return {
    },
    ClassNLLCriterion = {
       help = 'The negative log-likelihood of the target class, for an input of log-probabilities.',
-      arguments = 'weights:tensor? sizeAverage:flag=true ignoreIndex:whole=-100',
+      arguments = 'weights:tensor? sizeAverage:flag=true ignoreIndex:index=-100',
       takes = 'sizeAverage ignoreIndex',
       kernels = { class_nll = 'tttt takes', class_nll_gradient = 'otttt takes' },
       thnn = {
@@ -64,7 +64,7 @@ return {
    },
    SoftMarginCriterion = {
       help = 'The logistic loss of scores for targets 1 and -1.',
-      arguments = 'sizeAverage:flag=true',
+      fields = 'sizeAverage:flag=true',
       takes = 'sizeAverage',
       thnn = {
          updateOutput = 'input target output sizeAverage',
@@ -96,8 +96,8 @@ return {
    },
    HingeEmbeddingCriterion = {
       help = 'A loss on distances: small for target 1, above a margin for -1.',
-      arguments = 'margin:number=1',
-      fields = 'sizeAverage:flag=true',
+      arguments = 'margin:scalar=1',
+      fields = 'sizeAverage:exact=true',
       absent = 'sizeAverage=true',
       takes = 'sizeAverage ... margin',
       torch_nn = 'HingeEmbeddingLoss',
@@ -127,8 +127,7 @@ return {
    },
    MultiLabelSoftMarginCriterion = {
       help = 'Binary cross-entropy of scores, for examples of several classes.',
-      arguments = 'weights:tensor? sizeAverage:flag=true',
-      absent = 'sizeAverage=true',
+      arguments = 'weights:tensor? sizeAverage:truth=true',
       takes = 'sizeAverage',
       torch_nn = 'MultiLabelSoftMarginLoss',
    },
@@ -178,7 +177,7 @@ return {
    CosineEmbeddingCriterion = {
       help = 'A loss on the cosine of two inputs: near 1 for target 1, below a margin for -1.',
       arguments = 'margin:scalar=0',
-      fields = 'sizeAverage:flag=true',
+      fields = 'sizeAverage:truth=true',
       takes = 'margin sizeAverage',
       kernels = { cosine_embedding = 'ttt takes', cosine_embedding_gradients = 'oottt takes' },
       torch_nn = 'CosineEmbeddingLoss',

@@ -3,6 +3,7 @@ for _, part in ipairs{ 'nll', 'elementwise', 'margins', 'cosine_embedding' } do
    require('nn.criterions.luajit.' .. part)
 end
 local kernel = require('torch.core.kernels').of_layers
+local declarations = require 'nn.declarations'
 local declared = require 'nn.shared.declared'
 local sizes = require 'nn.shared.sizes'
 local whole_numbers = require 'nn.shared.whole_numbers'
@@ -13,7 +14,7 @@ local ClassNLL = torch.class('nn.ClassNLLCriterion', 'nn.Criterion')
 
 local function check_weights(self)
    local weights = self.weights
-   assert(weights == nil or weights:dim() == 1, 'weights input should be 1-D Tensor')
+   assert(not weights or weights:dim() == 1, 'weights input should be 1-D Tensor')
 end
 
 local set_nll, nll_fields = declared.setter 'ClassNLLCriterion', declared.reader 'ClassNLLCriterion'
@@ -155,6 +156,8 @@ end
 local function loss(name, f, init, target_of)
    local class = torch.class('nn.' .. name, 'nn.Criterion')
    local set, fields = declared.setter(name), declared.reader(name)
+   local takes_weights = declarations.of(name).argument_text:find('weights', 1, true)
+   local function weights_of(self) return takes_weights and self.weights or nil end
    init = init or function() end
    target_of = target_of or function(target) return target end
    function class:__init(...)
@@ -163,11 +166,11 @@ local function loss(name, f, init, target_of)
       init(self)
    end
    function class:updateOutput(input, target)
-      self.output = kernel.loss(input, target_of(target, input), self.weights, f, fields(self))
+      self.output = kernel.loss(input, target_of(target, input), weights_of(self), f, fields(self))
       return self.output
    end
    function class:updateGradInput(input, target)
-      kernel.loss_gradient(self.gradInput, input, target_of(target, input), self.weights, f, fields(self))
+      kernel.loss_gradient(self.gradInput, input, target_of(target, input), weights_of(self), f, fields(self))
       return self.gradInput
    end
    return class
@@ -327,6 +330,10 @@ local function corners_of(self, target)
       -- raises Torch7's error for a class that does not exist
       local _, _ = self.simplex[target:min()], self.simplex[target:max()]
       self._target:index(self.simplex, 1, whole_numbers.beside(self.simplex, target))
+      if self._target:size(2) ~= tonumber(self.nClasses) then
+         error(('inconsistent sizes: %d classes in the simplex, %s in the field nClasses'):format(self._target:size(2),
+            tostring(self.nClasses)), 0)
+      end
    end
    return self._target
 end

@@ -50,6 +50,10 @@ end
 function Bottle:updateOutput(input)
    local extra = input:dim() - self.nInputDim
    if extra <= 0 then return self.output:set(self.modules[1]:updateOutput(input)) end
+   if self.nInputDim - self.dimDelta ~= self.nOutputDim then
+      error(('nInputDim %s and nOutputDim %s differ by another number than dimDelta, %s'):format(self.nInputDim,
+         self.nOutputDim, self.dimDelta), 0)
+   end
    local sizes = input:size():totable()
    local inner = { -1 }
    for d = extra + 2, #sizes do inner[#inner + 1] = sizes[d] end
@@ -126,7 +130,7 @@ function NaN:accGradParameters(input, gradOutput, scale)
    local _, gradients = self:parameters()
    if self:recursiveIsNaN(gradients) then complain(self, 'gradParameters') end
 end
-function NaN:__tostring__() return ('%s(%s) @ %s'):format(torch.type(self), self.id, tostring(self.modules[1])) end
+function NaN:__tostring__() return torch.type(self) .. '(' .. self.id .. ') @ ' .. tostring(self.modules[1]) end
 
 -- Prints the time after every print_interval passes.
 local Profile = torch.class('nn.Profile', 'nn.Decorator')

@@ -64,7 +64,7 @@ end
 local function print_size(self, what, value)
    local size = value
    if value == nil then size = 'missing size' elseif torch.type(value) ~= 'table' then size = value:size() end
-   print(('%s:%s\n'):format(self.prefix, what), size)
+   print(self.prefix .. ':' .. what .. '\n', size)
 end
 function PrintSize:updateOutput(input)
    print_size(self, 'input', input)
@@ -99,7 +99,7 @@ function Constant:updateGradInput(input) return self.gradInput:resizeAs(input):z
 local L1Penalty = torch.class('nn.L1Penalty', 'nn.Module')
 declared.construct(L1Penalty, 'L1Penalty')
 local function penalty(self, input)
-   return self.sizeAverage and self.l1weight / input:nElement() or self.l1weight
+   return self.sizeAverage == true and self.l1weight / input:nElement() or self.l1weight
 end
 function L1Penalty:updateOutput(input)
    self.loss = penalty(self, input) * input:norm(1)
@@ -108,7 +108,7 @@ function L1Penalty:updateOutput(input)
 end
 function L1Penalty:updateGradInput(input, gradOutput)
    self.gradInput:resizeAs(input):copy(input):sign():mul(penalty(self, input))
-   if self.provideOutput then self.gradInput:add(gradOutput) end
+   if self.provideOutput == true then self.gradInput:add(gradOutput) end
    return self.gradInput
 end
 

@@ -12,7 +12,7 @@ return {
    },
    LookupTable = {
       help = 'A learnt vector for each whole number of the input.',
-      arguments = 'nIndex:whole! nOutput:whole! paddingValue:whole=0 maxNorm:number? normType:number?',
+      arguments = 'nIndex:whole! nOutput:whole! paddingValue:index=0 maxNorm:number? normType:number?',
       optional = 'shouldScaleGradByFreq:flag=false',
       absent = 'normType=2',
       kernels = {

@@ -3,6 +3,10 @@
 local KERNEL, STRIDE = { 5, 'kernel size', 'kH kW' }, { 8, 'stride', 'dH dW' }
 local PAD = { 2, 'padW <= kW / 2 and padH <= kH / 2', 'pad should be smaller than half of kernel size, but got '
    .. 'padW = %d, padH = %d, kW = %d, kH = %d', 'padW padH kW kH' }
+-- Of windows of volumes
+local VOLUME_KERNEL, VOLUME_STRIDE = { 5, 'kernel size', 'kT kH kW' }, { 8, 'stride', 'dT dH dW' }
+local VOLUME_PAD = { 2, 'padT <= kT / 2 and padW <= kW / 2 and padH <= kH / 2', 'pad should be smaller than half of '
+   .. 'kernel size, but got kT: %d kW: %d, kH: %d, padT: %d, padW: %d, padH: %d', 'kT kW kH padT padW padH' }
 
 return {
    kernels = {
@@ -15,11 +19,10 @@ return {
       help = 'Maxima over windows of an image.',
       arguments = 'kW:whole kH:whole dW:whole=kW dH:whole=kH padW:whole=0 padH:whole=0',
       fields = 'ceil_mode:flag=false indices:LongTensor',
-      optional = 'dilationW:whole=1 dilationH:whole=1',
-      ranges = { KERNEL, STRIDE, { 12, 'dilation', 'dilationH dilationW' }, PAD },
+      ranges = { KERNEL, STRIDE, PAD },
       kind = 'maxima',
       kernel = 'spatial_max_pooling',
-      takes = 'kW kH dW dH padW padH ceil_mode dilationW dilationH',
+      takes = 'kW kH dW dH padW padH ceil_mode 1 1',
       thnn = {
          updateOutput = 'input output indices kW kH dW dH padW padH ceil_mode',
          updateGradInput = 'input gradOutput gradInput indices kW kH dW dH padW padH ceil_mode',
@@ -45,6 +48,8 @@ return {
       help = 'Max-pooling whose windows have gaps.',
       base = 'SpatialMaxPooling',
       arguments = '... dilationW:whole=1 dilationH:whole=1',
+      ranges = { KERNEL, STRIDE, { 12, 'dilation', 'dilationH dilationW' }, PAD },
+      takes = 'kW kH dW dH padW padH ceil_mode dilationW dilationH',
       thnn = {
          updateOutput = 'input output indices kW kH dW dH padW padH dilationW dilationH ceil_mode',
          updateGradInput = 'input gradOutput gradInput indices kW kH dW dH padW padH dilationW dilationH ceil_mode',
@@ -115,7 +120,7 @@ return {
    VolumetricAveragePooling = {
       help = 'Averages over windows of a volume.',
       arguments = 'kT:whole kW:whole kH:whole dT:whole=kT dW:whole=kW dH:whole=kH',
-      ranges = { { 5, 'kernel size', 'kT kH kW' }, { 8, 'stride', 'dT dH dW' } },
+      ranges = { VOLUME_KERNEL, VOLUME_STRIDE },
       kind = 'plain',
       kernel = 'volumetric_average_pooling',
       takes = '... kT kW kH dT dW dH',
@@ -126,15 +131,10 @@ return {
       arguments = 'kT:whole kW:whole kH:whole dT:whole=kT dW:whole=kW dH:whole=kH padT:whole=0 padW:whole=0 '
          .. 'padH:whole=0',
       fields = 'ceil_mode:flag=false indices:LongTensor',
-      optional = 'dilationT:whole=1 dilationW:whole=1 dilationH:whole=1',
-      ranges = { { 5, 'kernel size', 'kT kH kW' },
-         { 8, 'stride', 'dT dH dW' },
-         { 14, 'dilation', 'dilationT dilationH dilationW' },
-         { 2, 'padT <= kT / 2 and padW <= kW / 2 and padH <= kH / 2', 'pad should be smaller than half of kernel size, '
-         .. 'but got kT: %d kW: %d, kH: %d, padT: %d, padW: %d, padH: %d', 'kT kW kH padT padW padH' } },
+      ranges = { VOLUME_KERNEL, VOLUME_STRIDE, VOLUME_PAD },
       kind = 'maxima',
       kernel = 'volumetric_max_pooling',
-      takes = 'ceil_mode ... kT kW kH dT dW dH padT padW padH dilationT dilationW dilationH',
+      takes = 'ceil_mode ... kT kW kH dT dW dH padT padW padH 1 1 1',
       thnn = {
          updateOutput = 'input output indices kT kW kH dT dW dH padT padW padH ceil_mode',
          updateGradInput = 'input gradOutput gradInput indices kT kW kH dT dW dH padT padW padH ceil_mode',
@@ -145,6 +145,8 @@ return {
       help = 'Max-pooling of volumes whose windows have gaps.',
       base = 'VolumetricMaxPooling',
       arguments = '... dilationT:whole=1 dilationW:whole=1 dilationH:whole=1',
+      ranges = { VOLUME_KERNEL, VOLUME_STRIDE, { 14, 'dilation', 'dilationT dilationH dilationW' }, VOLUME_PAD },
+      takes = 'ceil_mode ... kT kW kH dT dW dH padT padW padH dilationT dilationW dilationH',
       thnn = {
          updateOutput = 'input output indices kT kW kH dT dW dH padT padW padH dilationT dilationW dilationH '
             .. 'ceil_mode',

@@ -1,5 +1,6 @@
 -- Changes of shape, and selections of elements by position, indices or a mask.
 local declared = require 'nn.shared.declared'
+local given_sizes = require('nn.shared.sizes').given
 local whole_numbers = require 'nn.shared.whole_numbers'
 
 local View, Module = torch.class('nn.View', 'nn.Module')
@@ -82,11 +83,11 @@ function Reshape:__init(...)
    Module.__init(self)
    local arguments = { ... }
    if type(arguments[#arguments]) == 'boolean' then self.batchMode = table.remove(arguments) end
-   if torch.typename(arguments[1]) == 'torch.LongStorage' then arguments = arguments[1]:totable() end
-   self.size = torch.LongStorage(arguments)
-   self.batchsize = torch.LongStorage{ 0, unpack(arguments) }
+   self.size = given_sizes(unpack(arguments))
+   local list = self.size:totable()
+   self.batchsize = torch.LongStorage{ 0, unpack(list) }
    self.nelement = 1
-   for _, size in ipairs(arguments) do self.nelement = self.nelement * size end
+   for _, size in ipairs(list) do self.nelement = self.nelement * size end
 end
 
 local function contiguous(self, field, t)
@@ -177,7 +178,7 @@ function Replicate:__init(...)
    assert(self.dim > 0, 'Can only replicate across positive integer dimensions.')
 end
 local function new_dimension(self, input)
-   return self.dim + (self.ndim and input:dim() == self.ndim + 1 and 1 or 0)
+   return self.dim + (self.ndim and input:dim() > self.ndim and 1 or 0)
 end
 function Replicate:updateOutput(input)
    self.dim = self.dim or 1
@@ -222,7 +223,7 @@ function Transpose:setNumInputDims(count)
    return self
 end
 local function swapped(self, t, input, from, to, step)
-   local shift = self.numInputDims and input:dim() == self.numInputDims + 1 and 1 or 0
+   local shift = self.numInputDims and input:dim() - self.numInputDims or 0
    for i = from, to, step do
       local pair = self.permutations[i]
       t = t:transpose(pair[1] + shift, pair[2] + shift)

@@ -12,7 +12,8 @@ local declared = {}
 -- For each type of field that kernels take: its letter in signatures (lua_compat/runtime/bridge.py), and the letter for
 -- any number of further arguments.
 local KINDS = {
-   whole = { 'i', '#' }, number = { 'd', '+' }, scalar = { 'n' }, flag = { 'b' }, text = { 's', '$' },
+   whole = { 'i', '#' }, index = { 'i' }, number = { 'd', '+' }, scalar = { 'n' }, flag = { 'b' }, truth = { 'b' },
+   exact = { 'b' }, text = { 's', '$' },
 }
 
 local function literal(value)
@@ -43,7 +44,10 @@ local function setter_of(class, declaration)
       elseif field.role == 'argument' then
          parameters[#parameters + 1] = name
          if default == 'true' then add('if %s == nil then %s = true end', name, name)
-         elseif default then add('%s = %s or %s', name, name, default) end
+         elseif default then add('%s = %s or %s', name, name, default)
+         elseif field.may_be_nil and (kind == 'tensor' or kind == 'number') then -- Torch7 keeps no false
+            add('%s = %s or nil', name, name)
+         end
          add('self.%s = %s', name, name)
       elseif field.role == 'field' then
          if kind == 'table' then default = '{}' elseif not KINDS[kind] then default = ('torch.%s()'):format(kind) end
@@ -96,7 +100,7 @@ end
 -- The value to assume for a module without the field
 local function absent_value(field)
    if field.absent ~= nil then return literal(field.absent) end
-   if field.kind == 'flag' then return 'false' end
+   if KINDS[field.kind] and KINDS[field.kind][1] == 'b' then return 'false' end
    return field.like or field.default ~= nil and literal(field.default)
 end
 
@@ -112,7 +116,7 @@ local function reader_of(class, declaration, taken)
    local results = {}
    for word in taken:gmatch('%S+') do
       if word ~= '...' then results[#results + 1] = word end
-      if word:find('^%w') then used[declarations.field(declaration, word).name] = true end
+      if word:find('^%a') then used[declarations.field(declaration, word).name] = true end
    end
    local all = declaration.all
    for k = #all, 1, -1 do -- a default is read before the field that refers to it
@@ -140,7 +144,7 @@ local function reader_of(class, declaration, taken)
 end
 
 -- A function of a module that returns the fields named in `taken` (by default those that the kernel takes, as declared)
--- as plain numbers, booleans and strings within their ranges; 'texts' in it are returned as they are.
+-- as plain numbers, booleans and strings within their ranges; 'texts' and numbers in it are returned as they are.
 function declared.reader(name, taken)
    return on_first_call(function()
       local declaration = declarations.of(name)
@@ -176,8 +180,8 @@ local function signature_of(declaration, text)
    local tensors, words = text:match('^(%a+)%s*(.*)$')
    local letters, rest = { tensors }, false
    for word in words:gmatch('%S+') do
-      local field = word:find('^[%w_]+$') and declarations.field(declaration, word)
-      local kind = KINDS[word:match(':(%a+)$') or field and field.kind or 'text']
+      local field = word:find('^%a[%w_]*$') and declarations.field(declaration, word)
+      local kind = KINDS[word:match(':(%a+)$') or field and field.kind or tonumber(word) and 'whole' or 'text']
       if word == '...' then
          rest = true
       elseif rest then

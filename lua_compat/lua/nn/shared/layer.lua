@@ -95,22 +95,34 @@ function layer.with_parameters(row)
    local check = row.check or none
    local forward, grad_input, grad_parameters = kernel[name], kernel[name .. '_grad_input'],
       kernel[name .. '_grad_parameters']
-   local sizes, last = row.sizes, row.sizes and #row.sizes
 
-   -- Fields that a script has changed must still match the weight. (Modules made by nn/THNN.lua may lack them.)
-   local function check_sizes(self)
-      local weight = records[self.weight]
-      if not weight or weight.nd ~= last then return end
+   -- Fields that a script has changed must still match the weight, where THNN's function takes them. (Modules made by
+   -- nn/THNN.lua may lack them.)
+   local function checked_sizes(method)
+      if not row.sizes then return none end
+      local taken = declarations.of(row.name).thnn[method]
+      local last, names = #row.sizes, {}
       for d = 1, last do
-         local name = sizes[d]
-         local size = name and self[name]
-         if size and whole(size) ~= weight[2 * d - 1] then
-            error(('%s: %s is %d in the weight, but the field is %s'):format(torch.type(self), name, weight[2 * d - 1],
-               tostring(size)), 0)
+         local name = row.sizes[d]
+         if name and taken:find('%f[%w]' .. name .. '%f[%W]') then names[d] = name end
+      end
+      if not next(names) then return none end
+      return function(self)
+         local weight = records[self.weight]
+         if not weight or weight.nd ~= last then return end
+         for d = 1, last do
+            local name = names[d]
+            local size = name and self[name]
+            if size and whole(size) ~= weight[2 * d - 1] then
+               error(('%s: %s is %d in the weight, but the field is %s'):format(torch.type(self), name,
+                  weight[2 * d - 1], tostring(size)), 0)
+            end
          end
       end
    end
-   if not sizes then check_sizes = none end
+   local check_forward, check_backward, check_accumulated = checked_sizes 'updateOutput',
+      checked_sizes 'updateGradInput', checked_sizes 'accGradParameters'
+   local function bias_of(self) return row.bias and self.bias or nil end
    local tensor_of = row.takes_target and function(input) return torch.isTensor(input) and input or input[1] end
       or function(input) return input end
 
@@ -143,17 +155,17 @@ function layer.with_parameters(row)
    end
 
    function class:updateOutput(input)
-      check_sizes(self)
+      check_forward(self)
       if row.keeps_windows then kept.announce(self) end
-      forward(self.output, tensor_of(input), self.weight, self.bias, arguments(self, input))
+      forward(self.output, tensor_of(input), self.weight, bias_of(self), arguments(self, input))
       return self.output
    end
    function class:updateGradInput(input, gradOutput)
       if not self.gradInput then return end
       if type(self.gradInput) == 'table' then self.gradInput = self.gradInput[1] or gradOutput.new() end
       local tensor = tensor_of(input)
-      check_sizes(self)
-      grad_input(self.gradInput, tensor, gradOutput, self.weight, self.bias, arguments(self, input))
+      check_backward(self)
+      grad_input(self.gradInput, tensor, gradOutput, self.weight, bias_of(self), arguments(self, input))
       if tensor ~= input then
          local target = input[2]
          local ones = torch.LongStorage(target:dim()):fill(1)
@@ -162,10 +174,10 @@ function layer.with_parameters(row)
       return self.gradInput
    end
    function class:accGradParameters(input, gradOutput, scale)
-      check_sizes(self)
+      check_accumulated(self)
       if row.keeps_windows then kept.announce(self) end
-      grad_parameters(self.gradWeight, self.gradBias, tensor_of(input), gradOutput, self.weight, self.bias, scale or 1,
-         arguments(self, input))
+      grad_parameters(self.gradWeight, row.bias and self.gradBias or nil, tensor_of(input), gradOutput, self.weight,
+         bias_of(self), scale or 1, arguments(self, input))
    end
    return class
 end

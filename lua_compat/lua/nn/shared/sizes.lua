@@ -1,4 +1,5 @@
--- Checks of two tensors' sizes before a layer or criterion computes, with THNN's errors.
+-- Sizes that a constructor is given, and checks of two tensors' sizes before a layer or criterion computes, with THNN's
+-- errors.
 local memory = require 'torch.core.memory'
 
 local records, same_size = memory.records, memory.same_size
@@ -6,6 +7,15 @@ local records, same_size = memory.records, memory.same_size
 local sizes = {}
 
 local function text(t) return '[' .. table.concat(t:size():totable(), ' x ') .. ']' end
+
+-- The sizes that a constructor is given, as numbers or as a LongStorage, in a new LongStorage.
+function sizes.given(...)
+   local count, first = select('#', ...), (...)
+   if count == 1 and torch.typename(first) == 'torch.LongStorage' then return torch.LongStorage(first:totable()) end
+   local storage = torch.LongStorage(count)
+   for i = 1, count do storage[i] = select(i, ...) end
+   return storage
+end
 
 -- Raises an error unless two tensors, of these names, have as many elements.
 function sizes.check_counts(a, name, b, other)

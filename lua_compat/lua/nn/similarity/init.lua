@@ -164,22 +164,26 @@ local function slopes(self, gradOutput)
    return torch.cdiv(gradOutput, torch.add(self.output, 1e-7)):viewAs(self.output)
 end
 
-function Euclidean:updateOutput(input)
-   check_input(self, input)
-   kernel.euclidean(self.output, input, self.weight, self.diagCov)
-   return self.output
+-- The methods of a class; weighted: whether the differences are multiplied by a column of diagCov
+local function measure(class, weighted)
+   local function factors(self) return weighted and self.diagCov or nil end
+   function class:updateOutput(input)
+      check_input(self, input)
+      kernel.euclidean(self.output, input, self.weight, factors(self))
+      return self.output
+   end
+   function class:updateGradInput(input, gradOutput)
+      if not self.gradInput then return end
+      kernel.euclidean_grad_input(self.gradInput, input, slopes(self, gradOutput), self.weight, factors(self))
+      return self.gradInput
+   end
+   function class:accGradParameters(input, gradOutput, scale)
+      kernel.euclidean_grad_parameters(self.gradWeight, weighted and self.gradDiagCov or nil, input,
+         slopes(self, gradOutput), self.weight, factors(self), scale or 1)
+   end
 end
-function Euclidean:updateGradInput(input, gradOutput)
-   if not self.gradInput then return end
-   kernel.euclidean_grad_input(self.gradInput, input, slopes(self, gradOutput), self.weight, self.diagCov)
-   return self.gradInput
-end
-function Euclidean:accGradParameters(input, gradOutput, scale)
-   kernel.euclidean_grad_parameters(self.gradWeight, self.gradDiagCov, input, slopes(self, gradOutput), self.weight,
-      self.diagCov, scale or 1)
-end
+measure(Euclidean, false)
 
--- The same, with the differences multiplied by a column of diagCov
 local Weighted = torch.class('nn.WeightedEuclidean', 'nn.Module')
 Weighted.accUpdateGradParameters = update_after
 
@@ -194,9 +198,7 @@ function Weighted:reset(stdv)
    Euclidean.reset(self, stdv)
    self.diagCov:fill(1)
 end
-for _, method in ipairs{ 'updateOutput', 'updateGradInput', 'accGradParameters' } do
-   Weighted[method] = Euclidean[method]
-end
+measure(Weighted, true)
 function Weighted:parameters() return { self.weight, self.diagCov }, { self.gradWeight, self.gradDiagCov } end
 -- The nearest of k centres; the centres move towards the inputs nearest to them
 local Kmeans = torch.class('nn.Kmeans', 'nn.Module')

@@ -15,7 +15,7 @@ return {
       arguments = 'inputSize:whole outputSize:whole doGradInput:flag=false keysOffset:any!? weight:tensor? '
          .. 'bias:tensor? normalize:flag!?',
       fields = 'offset:whole=-1 weightDecay:number=0',
-      optional = 'train:flag',
+      optional = 'train:truth',
       kernels = {
          index_linear = 'oottttt offset train',
          index_linear_grad_parameters = 'ottttt scale:number',

@@ -92,7 +92,7 @@ local function zeros_like(target, source)
 end
 function SelectTable:updateGradInput(input, gradOutput)
    zeros_like(self.gradInput, input)
-   nn.utils.recursiveCopy(self.gradInput[entry_of(self, input)], gradOutput)
+   nn.utils.recursiveCopy(assert(self.gradInput[entry_of(self, input)]), gradOutput)
    return self.gradInput
 end
 SelectTable.type = emptied_type
@@ -112,11 +112,9 @@ function NarrowTable:updateOutput(input)
    return self.output
 end
 function NarrowTable:updateGradInput(input, gradOutput)
+   for i, part in ipairs(gradOutput) do self.gradInput[self.offset + i - 1] = part end
    for i = 1, #input do
-      local inner = i - self.offset + 1
-      if inner >= 1 and inner <= self.length then
-         self.gradInput[i] = gradOutput[inner]
-      else
+      if i < self.offset or i >= self.offset + self.length then
          self.gradInput[i] = nn.utils.recursiveResizeAs(self.gradInput[i], input[i])
          nn.utils.recursiveFill(self.gradInput[i], 0)
       end

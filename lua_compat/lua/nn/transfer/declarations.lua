@@ -36,7 +36,8 @@ return {
    },
    Sqrt = {
       help = 'The square root of each element.',
-      fields = 'eps:number=0',
+      arguments = 'eps:number=0',
+      takes = 'eps',
       thnn = {
          updateOutput = 'input output eps',
          updateGradInput = 'input gradOutput gradInput output',

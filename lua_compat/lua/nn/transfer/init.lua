@@ -10,10 +10,10 @@ local layer = require 'nn.shared.layer'
 local sizes = require 'nn.shared.sizes'
 local overloads = require 'torch.tensor.overloads'
 local rectifiers = require 'nn.transfer.luajit.rectifiers'
+local declarations = require 'nn.declarations'
 local declared = require 'nn.shared.declared'
-local arguments = require 'torch.core.arguments'
 local records = require('torch.core.memory').records
-local flag, whole = arguments.flag, arguments.whole
+local whole = require('torch.core.arguments').whole
 
 local Module = torch.getmetatable('nn.Module')
 
@@ -21,18 +21,14 @@ local function define(row)
    local name = row.name
    local class = torch.class('nn.' .. name, 'nn.Module')
    local set, values = declared.setter(name), declared.reader(name)
+   local declares_flag = declarations.of(name).argument_text:find('inplace', 1, true)
+   local is_in_place = declares_flag and declared.reader(name, 'inplace') or function() end
 
    function class:__init(...)
       Module.__init(self)
       set(self, ...)
-      if self.inplace and type(self.inplace) ~= 'boolean' then error('in-place flag must be boolean', 2) end
       if row.init then row.init(self) end
       if row.check then row.check(self) end
-   end
-
-   local function is_in_place(self)
-      local inplace = self.inplace
-      return inplace and flag(inplace)
    end
 
    local of_gradient = row.of_gradient or function(...) return ... end
@@ -47,6 +43,7 @@ local function define(row)
    end
 
    function class:updateGradInput(input, gradOutput)
+      if row.check then row.check(self) end
       local inplace, x = is_in_place(self), row.of_output and self.output or input
       gradOutput = sizes.like(gradOutput, x, row.of_output and 'output' or 'input', row.strict)
       if inplace then self.gradInput:set(gradOutput) end
@@ -69,13 +66,17 @@ local function limited_in_place(name)
    return function(input) return input:dim() > 1 and input:isContiguous() and name or nil end
 end
 
+local function check_flag(self)
+   if self.inplace and type(self.inplace) ~= 'boolean' then error('in-place flag must be boolean', 3) end
+end
+
 for _, row in ipairs{
    { name = 'Abs', f = 'abs' },
    { name = 'Exp', f = 'exp', of_output = true },
    { name = 'Log', f = 'log' },
    { name = 'Sigmoid', f = 'sigmoid', of_output = true },
    { name = 'Square', f = 'square', strict = true },
-   { name = 'Sqrt', f = 'sqrt', of_output = true, strict = true },
+   { name = 'Sqrt', f = 'sqrt', of_output = true, strict = true, of_gradient = function() end },
    { name = 'Tanh', f = 'tanh', of_output = true, strict = true },
    { name = 'SoftSign', f = 'soft_sign' },
    { name = 'LogSigmoid', f = 'log_sigmoid' },
@@ -87,7 +88,11 @@ for _, row in ipairs{
       end },
    { name = 'HardShrink', f = 'hard_shrink' },
    { name = 'SoftShrink', f = 'soft_shrink' },
-   { name = 'ELU', f = 'elu', of_output = true, text = ' (alpha:%f)' },
+   { name = 'ELU', f = 'elu', of_output = true, text = ' (alpha:%f)',
+      init = function(self)
+         assert(type(self.alpha) == 'number')
+         check_flag(self)
+      end },
    { name = 'LeakyReLU', f = 'leaky_relu', text = '(%g)',
       f_in_place = in_place 'leaky_relu_in_place',
       init = function(self)
@@ -97,14 +102,20 @@ for _, row in ipairs{
       end },
    { name = 'HardTanh', f = 'hard_tanh',
       f_in_place = limited_in_place 'hard_tanh_in_place',
-      init = function(self) assert(self.max_val > self.min_val, 'max_value must be larger than min_value') end },
-   { name = 'ReLU6', f = 'relu6', f_in_place = limited_in_place 'relu6_in_place' },
+      init = function(self)
+         check_flag(self)
+         assert(self.max_val > self.min_val, 'max_value must be larger than min_value')
+      end },
+   { name = 'ReLU6', f = 'relu6', f_in_place = limited_in_place 'relu6_in_place', init = check_flag },
    { name = 'Threshold', f = 'threshold',
       f_in_place = in_place 'threshold_in_place',
-      check = function(self)
+      init = function(self)
          if type(self.threshold) ~= 'number' or type(self.val) ~= 'number' then
             error('nn.Threshold(threshold, value)', 3)
          end
+         check_flag(self)
+      end,
+      check = function(self)
          if self.inplace and self.val > self.threshold then
             error(('in-place processing requires value (%s) not exceed threshold (%s)'):format(self.val,
                self.threshold), 3)

@@ -93,5 +93,16 @@ layer.plain{ name = 'UpSampling', f = function(self) return 'upsample_' .. self.
       return ('(%s%s, %s)'):format(self.odepth and self.odepth .. 'x' or '', sizes, self.mode)
    end }
 
+local shuffled_by = declared.reader 'PixelShuffle'
 layer.plain{ name = 'PixelShuffle', any_type = true,
-   init = function(self, factor) self.upscaleFactor, self.upscaleFactorSquared = factor, factor * factor end }
+   init = function(self, factor) self.upscaleFactor, self.upscaleFactorSquared = factor, factor * factor end,
+   arguments = function(self, input)
+      local factor, square = shuffled_by(self), self.upscaleFactorSquared
+      if square ~= factor * factor or factor % 1 ~= 0 then
+         local planes = input:size(input:dim() - 2)
+         if math.floor(planes / square) * math.floor(factor) ^ 2 ~= planes then
+            error(('%d planes are not a whole number of groups of %s'):format(planes, square), 0)
+         end
+      end
+      return factor
+   end }

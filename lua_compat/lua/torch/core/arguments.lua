@@ -30,6 +30,13 @@ function arguments.whole(value)
    return tobit(n)
 end
 
+-- A whole number that fits C's long, and that is compared with indices alone: one that fits no int equals none of them.
+function arguments.index(value)
+   local n = of_c(value) or refuse(value, 'long')
+   n = n < 0 and math.ceil(n) or math.floor(n)
+   return tobit(n) == n and n or -2 ^ 31
+end
+
 -- A number, or a string that reads as one.
 function arguments.scalar(value)
    local kind = type(value)
@@ -44,6 +51,10 @@ function arguments.flag(value)
    return (of_c(value) or refuse(value, 'bool')) ~= 0
 end
 
+-- What Lua's `if` makes of a value, and whether it is true itself.
+function arguments.truth(value) return value and true or false end
+function arguments.exact(value) return type(value) == 'boolean' and value end
+
 function arguments.text(value)
    if type(value) ~= 'string' then error(('string expected, got %s'):format(type(value)), 0) end
    return value
@@ -51,7 +62,9 @@ end
 
 -- For templates: expressions that are true where a value still has to be converted by the functions above.
 arguments.is_no_whole = "type($1) ~= 'number' or tobit($1) ~= $1"
+arguments.is_no_index = arguments.is_no_whole
 arguments.is_no_number, arguments.is_no_scalar = "type($1) ~= 'number'", "type($1) ~= 'number'"
-arguments.is_no_flag, arguments.is_no_text = "type($1) ~= 'boolean'", "type($1) ~= 'string'"
+for _, kind in ipairs{ 'flag', 'truth', 'exact' } do arguments['is_no_' .. kind] = "type($1) ~= 'boolean'" end
+arguments.is_no_text = "type($1) ~= 'string'"
 
 return arguments

@@ -83,9 +83,13 @@ end
 local MOST = 2 ^ 53
 errors.MOST = MOST
 
+-- The number that Lua's C functions find in a value, if any; LuaJIT's 64-bit numbers are none to them.
+local function number_in(value) return type(value) ~= 'cdata' and tonumber(value) or nil end
+errors.number_in = number_in
+
 -- Converts a value to a whole number; a fraction is dropped.
 function errors.whole(value, position)
-   local number = tonumber(value)
+   local number = number_in(value)
    if not number then
       errors.wrong_type(position, 'number', value)
    end

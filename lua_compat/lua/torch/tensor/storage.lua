@@ -17,7 +17,7 @@ local function check(object, position, T)
    errors.wrong_class(position, T and T.storage or 'torch.*Storage', object)
 end
 
-local integer = errors.whole
+local integer, number_in = errors.whole, errors.number_in
 
 local function new(T, first, second, third, fourth)
    local kind = type(first)
@@ -40,7 +40,7 @@ local function new(T, first, second, third, fourth)
       local n = #first
       local owner, S = memory.new_storage(T, n)
       for i = 1, n do
-         local value = tonumber(first[i])
+         local value = number_in(first[i])
          if not value then errors.raise(('element at index %d is not a number'):format(i)) end
          T.set(S.p, i - 1, value)
       end
@@ -68,7 +68,7 @@ end
 function Storage:fill(value)
    local S = check(self, 1)
    local set, p = S.T.set, S.p
-   value = tonumber(value)
+   value = number_in(value)
    if not value then errors.wrong_type(2, 'number', value) end
    if not S.T.here then
       python.fill(memory.storage_handle(S), S.T.cast(value))
@@ -127,7 +127,7 @@ local function install(T)
    mt.__len = Storage.size
    local get, set = T.get, T.set
    mt.__index = function(self, key)
-      local index = tonumber(key)
+      local index = number_in(key)
       if not index then return mt[key] end
       local S = records[self]
       index = index - index % 1
@@ -135,7 +135,7 @@ local function install(T)
       return get(S.p, index - 1)
    end
    mt.__newindex = function(self, key, value)
-      local index, number = tonumber(key), tonumber(value)
+      local index, number = number_in(key), number_in(value)
       if not index then error(('the class %s cannot be indexed'):format(T.storage), 2) end
       if not number then errors.wrong_type(3, 'number', value) end
       local S = records[self]
