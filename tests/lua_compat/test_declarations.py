@@ -138,6 +138,30 @@ def test_counterparts_are_there() -> None:
     assert [name for name in named if not isinstance(getattr(nn, name, None), type)] == []
 
 
+def constructors() -> list[tuple[str, str]]:
+    """The constructors that are written out in nn: the class's name and the text."""
+    found = []
+    for file in (LUA_FOLDER / "nn").rglob("*.lua"):
+        text = file.read_text(encoding="utf-8")
+        classes = dict(re.findall(r"^local (\w+)(?:, \w+)? = torch\.class\('nn\.(\w+)'", text, re.MULTILINE))
+        for local, body in re.findall(r"^function (\w+):__init\((.*?)^end", text, re.MULTILINE | re.DOTALL):
+            found.append((classes[local], body))
+    return found
+
+
+def test_no_constructor_has_a_default_that_is_declared() -> None:
+    assert len(constructors()) > 40
+    for name, body in constructors():
+        if name in ("Module", "Criterion"):
+            continue
+        for field in declarations()[name].fields.values():
+            if field.default is not None or field.like:
+                given = rf"(?<!and )(?<!and self\.)\b{field.name}"
+                set_here = rf"self\.{field.name} = (-?\d|'|{{|true|false)"
+                by_hand = rf"{given} or |{given} (==|~=) (nil|false)|{set_here}"
+                assert not re.search(by_hand, body), f"{name}: {field.name}"
+
+
 def test_each_has_a_sentence() -> None:
     for name, declared in declarations().items():
         assert re.fullmatch(r"[\w(].*\.", declared.help), name

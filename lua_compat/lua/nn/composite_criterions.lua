@@ -68,12 +68,11 @@ end
 
 -- A criterion on what modules make of the input and the target; the modules are not trained
 local ModuleCriterion = torch.class('nn.ModuleCriterion', 'nn.Criterion')
-function ModuleCriterion:__init(criterion, inputModule, targetModule, castTarget)
-   self.inputModule, self.targetModule = inputModule, targetModule
-   self.castTarget = castTarget == nil or castTarget
-   local parameters = inputModule and inputModule:parameters()
+local set_modules = require('nn.shared.declared').setter 'ModuleCriterion'
+function ModuleCriterion:__init(...)
+   set_modules(self, ...)
+   local parameters = self.inputModule and self.inputModule:parameters()
    if parameters and #parameters > 0 then print("Warning: nn.ModuleCriterion doesn't support parameter updates") end
-   self.criterion = criterion
 end
 function ModuleCriterion:updateOutput(input, target)
    if self.inputModule then self.input = self.inputModule:forward(input) end

@@ -1,14 +1,15 @@
 -- nn.Convert: converts between orders of dimensions, and to its own tensor type. A shape names the dimensions by one
 -- letter each: b(atch), f(eature), c(olour), h(eight), w(idth), t(ime)... An input with one dimension less has no
 -- batch.
+local set = require('nn.shared.declared').setter 'Convert'
 local Convert, Container = torch.class('nn.Convert', 'nn.Container')
 
 local function with_batch(shape) return shape:find('b', 1, true) and shape or 'b' .. shape end
 
 function Convert:__init(inputShape, outputShape)
    if outputShape and not inputShape then error('Expecting non-nil arg 1 when arg 2 is provided', 2) end
-   inputShape = inputShape or 'b*'
-   self.inputShape, self.outputShape = with_batch(inputShape), with_batch(outputShape or inputShape)
+   set(self, inputShape, outputShape)
+   self.inputShape, self.outputShape = with_batch(self.inputShape), with_batch(self.outputShape)
    self.inputBatchDim = self.inputShape:find('b', 1, true)
    self.outputBatchDim = self.outputShape:find('b', 1, true)
    if self.inputShape == 'b*' or self.outputShape == 'b*' then

@@ -1,12 +1,7 @@
 -- nn.StochasticGradient: trains a module on a dataset, one example at a time.
 local Trainer = torch.class('nn.StochasticGradient')
 
-function Trainer:__init(module, criterion)
-   self.module, self.criterion = module, criterion
-   self.learningRate, self.learningRateDecay = 0.01, 0
-   self.maxIteration = 25
-   self.shuffleIndices, self.verbose = true, true
-end
+Trainer.__init = require('nn.shared.declared').setter 'StochasticGradient'
 
 -- dataset: dataset[i] = { input, target }, and dataset:size(). hookExample(self, example) is called after each example,
 -- hookIteration(self, iteration, mean loss) after each pass.

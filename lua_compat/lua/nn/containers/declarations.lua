@@ -13,41 +13,38 @@ return {
    Sequential = {
       help = 'Runs modules one after the other.',
       base = 'Container',
-      fields = 'modules:table',
       torch_nn = 'Sequential',
    },
    Concat = {
       help = 'Runs modules on one input and joins their outputs along a dimension.',
       base = 'Container',
       arguments = 'dimension:whole',
-      fields = 'modules:table outputSize:LongStorage',
+      fields = 'outputSize:LongStorage',
    },
    ConcatTable = {
       help = 'Runs modules on one input and puts their outputs in a table.',
       base = 'Container',
-      fields = 'modules:table',
+      fields = 'output:table',
    },
    ParallelTable = {
       help = 'Runs a module on each element of a table.',
       base = 'Container',
-      fields = 'modules:table gradInput:table',
+      fields = 'output:table gradInput:table',
    },
    Parallel = {
       help = 'Runs a module on each slice of a dimension and joins the outputs.',
       base = 'Container',
       arguments = 'inputDimension:whole outputDimension:whole',
-      fields = 'modules:table',
    },
    DepthConcat = {
       help = 'Concat for outputs of different sizes: the smaller ones are padded with zeros.',
       base = 'Concat',
-      arguments = 'dimension:whole',
-      fields = 'modules:table outputSize:LongStorage',
    },
    MapTable = {
       help = 'Runs one module on each element of a table, with shared weights.',
       base = 'Container',
       arguments = 'module:module? shared:flag=true',
+      fields = 'output:table gradInput:table',
       absent = 'shared=true',
    },
    StochasticGradient = {

@@ -1,10 +1,8 @@
 -- Modules that contain modules: Container, Sequential, and those with branches.
-local Container, Module = torch.class('nn.Container', 'nn.Module')
+local declared = require 'nn.shared.declared'
 
-function Container:__init(...)
-   Module.__init(self, ...)
-   self.modules = {}
-end
+local Container, Module = torch.class('nn.Container', 'nn.Module')
+declared.construct(Container, 'Container')
 
 function Container:add(module)
    table.insert(self.modules, module)
@@ -232,11 +230,7 @@ end
 -- Branches with one input, their outputs joined along a dimension
 local Concat = torch.class('nn.Concat', 'nn.Container')
 
-function Concat:__init(dimension)
-   Container.__init(self)
-   self.outputSize = torch.LongStorage()
-   self.dimension = dimension
-end
+declared.construct(Concat, 'Concat')
 
 function Concat:updateOutput(input)
    local outputs = {}
@@ -281,10 +275,7 @@ Concat.__tostring__ = branches_text
 -- Branches with one input and a table of outputs
 local ConcatTable = torch.class('nn.ConcatTable', 'nn.Container')
 
-function ConcatTable:__init()
-   Container.__init(self)
-   self.output = {}
-end
+declared.construct(ConcatTable, 'ConcatTable')
 
 function ConcatTable:updateOutput(input)
    for i, module in ipairs(self.modules) do
@@ -309,10 +300,7 @@ ConcatTable.__tostring__ = branches_text
 -- A table of inputs, one for each branch
 local ParallelTable = torch.class('nn.ParallelTable', 'nn.Container')
 
-function ParallelTable:__init()
-   Container.__init(self)
-   self.output, self.gradInput = {}, {}
-end
+declared.construct(ParallelTable, 'ParallelTable')
 
 function ParallelTable:updateOutput(input)
    for i, module in ipairs(self.modules) do
@@ -338,10 +326,7 @@ ParallelTable.__tostring__ = branches_text
 -- Slices of the input along one dimension, one for each branch; the outputs are joined along another
 local Parallel = torch.class('nn.Parallel', 'nn.Container')
 
-function Parallel:__init(inputDimension, outputDimension)
-   Container.__init(self)
-   self.inputDimension, self.outputDimension = inputDimension, outputDimension
-end
+declared.construct(Parallel, 'Parallel')
 
 function Parallel:updateOutput(input)
    local outputs, sizes = {}, nil
@@ -450,12 +435,12 @@ end
 -- One module applied to every entry of a table; the copies share its parameters
 local MapTable = torch.class('nn.MapTable', 'nn.Container')
 
-function MapTable:__init(module, shared)
+local set_map = declared.setter 'MapTable'
+function MapTable:__init(...)
    Container.__init(self)
-   self.shared = shared == nil or shared
+   set_map(self, ...)
    self.sharedparams = { 'weight', 'bias', 'gradWeight', 'gradBias' }
-   self.output, self.gradInput = {}, {}
-   if module then self:add(module) end
+   self.modules[1] = self.module
 end
 
 function MapTable:add(module)

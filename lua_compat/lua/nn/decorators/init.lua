@@ -189,12 +189,11 @@ local function cast_copy(target, source, name)
    return target
 end
 
-function DontCast:__init(module, castin, castout, moduleType)
+local set_casts = declared.setter 'DontCast'
+function DontCast:__init(module, ...)
+   set_casts(self, module, ...)
    Decorator.__init(self, module)
-   self.castin = castin
-   if castout == nil then self.castout = castin else self.castout = castout end
-   self.moduleType = moduleType
-   if (self.castin or self.castout) and not moduleType then
+   if (self.castin or self.castout) and not self.moduleType then
       self.moduleType = tensor_type(module.output) or tensor_type((module:parameters()))
          or error('Cannot extrapolate moduleType. Provide constructor argument 4')
    end
@@ -241,12 +240,13 @@ end
 local WeightNorm = torch.class('nn.WeightNorm', 'nn.Decorator')
 local SMALL = 1e-4 -- added to |v|^2
 
-function WeightNorm:__init(module, outputDim)
+local set_dimension = declared.setter 'WeightNorm'
+function WeightNorm:__init(module, ...)
+   set_dimension(self, module, ...)
    Decorator.__init(self, module)
    assert(module.weight)
    self.weight, self.gradWeight = module.weight, module.gradWeight
    self.bias, self.gradBias = module.bias, module.gradBias
-   self.outputDim = outputDim or 1
    local outputs = self.weight:size(self.outputDim)
    self.otherDims = self.weight:nElement() / outputs
    self.viewIn = torch.LongStorage{ outputs, self.otherDims }
@@ -348,11 +348,12 @@ end
 
 -- In Torch7, runs a module on one GPU. Here every module runs where its tensors are; the number is only stored.
 local GPU = torch.class('nn.GPU', 'nn.Container')
-function GPU:__init(module, device, outdevice)
+local set_devices = declared.setter 'GPU'
+function GPU:__init(...)
    Container.__init(self)
-   assert(torch.type(device) == 'number')
+   local module = set_devices(self, ...)
+   assert(torch.type(self.device) == 'number')
    assert(torch.isTypeOf(module, 'nn.Module'))
-   self.device, self.outdevice = device, outdevice or device
    self.modules[1] = module
 end
 for _, method in ipairs{ 'updateOutput', 'updateGradInput', 'accGradParameters' } do GPU[method] = Decorator[method] end

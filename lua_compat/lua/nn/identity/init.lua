@@ -57,10 +57,7 @@ end
 
 -- Passes on the input and the gradient, and prints their sizes
 local PrintSize = torch.class('nn.PrintSize', 'nn.Module')
-function PrintSize:__init(prefix)
-   Module.__init(self)
-   self.prefix = prefix or 'PrintSize'
-end
+declared.construct(PrintSize, 'PrintSize')
 local function print_size(self, what, value)
    local size = value
    if value == nil then size = 'missing size' elseif torch.type(value) ~= 'table' then size = value:size() end

@@ -6,11 +6,13 @@ local whole_numbers = require 'nn.shared.whole_numbers'
 
 local Linear, Module = torch.class('nn.Linear', 'nn.Module')
 
-function Linear:__init(inputSize, outputSize, bias)
+local set_linear = declared.setter 'Linear'
+function Linear:__init(...)
    Module.__init(self)
+   local inputSize, outputSize, bias = set_linear(self, ...)
    self.weight = torch.Tensor(outputSize, inputSize)
    self.gradWeight = torch.Tensor(outputSize, inputSize)
-   if bias ~= false then
+   if bias then
       self.bias = torch.Tensor(outputSize)
       self.gradBias = torch.Tensor(outputSize)
    end
@@ -163,14 +165,13 @@ end
 -- Computes only some columns of the output, chosen by setPartition
 local PartialLinear = torch.class('nn.PartialLinear', 'nn.Module')
 
-function PartialLinear:__init(inputsize, outputsize, bias)
+local set_partial = declared.setter 'PartialLinear'
+function PartialLinear:__init(...)
    Module.__init(self)
+   local inputsize, outputsize, bias = set_partial(self, ...)
    local inputs = nn.ParallelTable():add(nn.Identity()):add(nn.LookupTable(outputsize, inputsize))
    self.network = nn.Sequential():add(inputs):add(nn.MM(false, true))
-   if bias ~= false then
-      self.bias, self.gradBias = torch.zeros(1, outputsize), torch.zeros(1, outputsize)
-   end
-   self.inputsize, self.outputsize = inputsize, outputsize
+   if bias then self.bias, self.gradBias = torch.zeros(1, outputsize), torch.zeros(1, outputsize) end
    self.allcolumns = torch.range(1, outputsize)
    self:resetPartition()
 end
@@ -233,12 +234,12 @@ end
 local WeightNorm = torch.class('nn.LinearWeightNorm', 'nn.Linear')
 
 local set_norm = declared.setter 'LinearWeightNorm'
-function WeightNorm:__init(inputSize, outputSize, bias, eps)
+function WeightNorm:__init(...)
    Module.__init(self)
-   set_norm(self, inputSize, outputSize, bias, eps)
+   local inputSize, outputSize, bias = set_norm(self, ...)
    for _, name in ipairs{ 'v', 'gradV', 'weight' } do self[name] = torch.Tensor(outputSize, inputSize) end
    for _, name in ipairs{ 'g', 'gradG', 'norm', 'scale' } do self[name] = torch.Tensor(outputSize, 1) end
-   if bias ~= false then self.bias, self.gradBias = torch.Tensor(outputSize), torch.Tensor(outputSize) end
+   if bias then self.bias, self.gradBias = torch.Tensor(outputSize), torch.Tensor(outputSize) end
    self:reset()
 end
 

@@ -13,12 +13,12 @@ BatchNormalization.nDim = 2
 local set_statistics, numbers = declared.setter 'BatchNormalization', declared.reader 'BatchNormalization'
 local eps_of = declared.reader('BatchNormalization', 'eps')
 
-function BatchNormalization:__init(nOutput, eps, momentum, affine)
+function BatchNormalization:__init(...)
    Module.__init(self)
+   local nOutput = set_statistics(self, ...)
    assert(type(nOutput) == 'number', 'Missing argument #1: dimensionality of input. ')
    assert(nOutput ~= 0, 'To set affine=false call BatchNormalization(nOutput,  eps, momentum, false) ')
-   assert(affine == nil or type(affine) == 'boolean', 'affine has to be true/false')
-   set_statistics(self, nOutput, eps, momentum, affine)
+   assert(type(self.affine) == 'boolean', 'affine has to be true/false')
    self.running_mean = torch.zeros(nOutput)
    self.running_var = torch.ones(nOutput)
    if self.affine then
@@ -145,16 +145,18 @@ layer.plain{ name = 'Normalize',
 
 -- Vectors normalized to mean 0 and norm sqrt(n), then scaled and shifted
 local LayerNormalization, Sequential = torch.class('nn.LayerNormalization', 'nn.Sequential')
-function LayerNormalization:__init(nOutput, bias, eps, affine)
+local set_layer = declared.setter 'LayerNormalization'
+function LayerNormalization:__init(...)
    Sequential.__init(self)
+   local nOutput, bias, eps, affine = set_layer(self, ...)
    local mean = nn.Sequential():add(nn.Mean(1, 1)):add(nn.Replicate(nOutput, 1, 1))
    self:add(nn.ConcatTable():add(nn.Identity()):add(mean))
    self:add(nn.CSubTable())
-   self:add(nn.Normalize(2, eps or 1e-10))
+   self:add(nn.Normalize(2, eps))
    self:add(nn.MulConstant(math.sqrt(nOutput)))
-   if affine ~= false then
+   if affine then
       local shift, gain = nn.Add(nOutput, false), nn.CMul(nOutput)
-      shift.bias:fill(bias or 0)
+      shift.bias:fill(bias)
       gain.weight:fill(1)
       self:add(gain):add(shift)
    end

@@ -68,9 +68,10 @@ function AdaptiveAverage:empty() self:clearState() end
 
 -- (sum of |x|^p)^(1/p) over each window
 local LPPooling, Sequential = torch.class('nn.SpatialLPPooling', 'nn.Sequential')
-function LPPooling:__init(_, pnorm, kW, kH, dW, dH)
+local set_norms = declared.setter 'SpatialLPPooling'
+function LPPooling:__init(...)
    Sequential.__init(self)
-   self.kW, self.kH, self.dW, self.dH = kW, kH, dW or kW, dH or kH
+   local _, pnorm, kW, kH = set_norms(self, ...)
    self:add(pnorm == 2 and nn.Square() or nn.Power(pnorm))
    self:add(nn.SpatialAveragePooling(kW, kH, self.dW, self.dH))
    self:add(nn.MulConstant(kW * kH))

@@ -241,10 +241,11 @@ end
 
 -- Inserts a dimension of size 1
 local Unsqueeze = torch.class('nn.Unsqueeze', 'nn.Module')
-function Unsqueeze:__init(pos, numInputDims)
+local set_position = declared.setter 'Unsqueeze'
+function Unsqueeze:__init(...)
    Module.__init(self)
-   self.pos = pos or error('the position to insert singleton dim not specified', 2)
-   self:setNumInputDims(numInputDims)
+   set_position(self, ...)
+   if not self.pos then error('the position to insert singleton dim not specified', 2) end
 end
 function Unsqueeze:setNumInputDims(count)
    self.numInputDims = count
@@ -270,11 +271,7 @@ end
 function Unsqueeze:__tostring__() return ('%s(dim %d)'):format(torch.type(self), self.pos) end
 
 local Squeeze = torch.class('nn.Squeeze', 'nn.Module')
-function Squeeze:__init(dim, numInputDims)
-   Module.__init(self)
-   self.dim = dim
-   self:setNumInputDims(numInputDims)
-end
+declared.construct(Squeeze, 'Squeeze')
 function Squeeze:setNumInputDims(count)
    self.numInputDims = count
    return self
@@ -311,9 +308,10 @@ end
 
 -- input: { tensor, indices along dimension }
 local Index = torch.class('nn.Index', 'nn.Module')
-function Index:__init(dimension)
+local set_dimension = declared.setter 'Index'
+function Index:__init(...)
    Module.__init(self)
-   self.dimension = dimension
+   set_dimension(self, ...)
    self.gradInput = { self.gradInput, self.gradInput.new() }
 end
 function Index:updateOutput(input)

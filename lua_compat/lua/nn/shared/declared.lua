@@ -32,6 +32,8 @@ local function on_first_call(make)
    return function(...) return (made or get())(...) end
 end
 
+local function is_boolean(field) return KINDS[field.kind] ~= nil and KINDS[field.kind][1] == 'b' end
+
 -- Generates the function that initialises a new module's fields.
 local function setter_of(class, declaration)
    local parameters, lines = { 'self' }, {}
@@ -39,26 +41,26 @@ local function setter_of(class, declaration)
    for _, field in ipairs(declaration.all) do
       local name, kind = field.name, field.kind
       local default = field.like or field.default ~= nil and literal(field.default)
-      if field.role == 'own' then
+      if field.role == 'own' or field.role == 'argument' then
          parameters[#parameters + 1] = name
-      elseif field.role == 'argument' then
-         parameters[#parameters + 1] = name
-         if default == 'true' then add('if %s == nil then %s = true end', name, name)
+         if default and is_boolean(field) then add('if %s == nil then %s = %s end', name, name, default)
          elseif default then add('%s = %s or %s', name, name, default)
          elseif field.may_be_nil and (kind == 'tensor' or kind == 'number') then -- Torch7 keeps no false
             add('%s = %s or nil', name, name)
          end
-         add('self.%s = %s', name, name)
+         if field.role == 'argument' then add('self.%s = %s', name, name) end
       elseif field.role == 'field' then
          if kind == 'table' then default = '{}' elseif not KINDS[kind] then default = ('torch.%s()'):format(kind) end
          add('self.%s = %s', name, default)
       end
    end
-   return templates.compile('fields of nn.' .. class, 'return function($parameters) $lines end',
-      { parameters = concat(parameters, ', '), lines = concat(lines, '\n') }, { torch = torch })
+   return templates.compile('fields of nn.' .. class, 'return function($parameters) $lines return $arguments end',
+      { parameters = concat(parameters, ', '), lines = concat(lines, '\n'), arguments = concat(parameters, ', ', 2) },
+      { torch = torch })
 end
 
--- A function of a new module and the constructor's arguments that initialises the module's fields.
+-- A function of a new module and the constructor's arguments that initialises the module's fields. It returns the
+-- arguments, with the defaults of those that are nil.
 function declared.setter(name)
    return on_first_call(function() return setter_of(name, declarations.of(name)) end)
 end
@@ -100,7 +102,7 @@ end
 -- The value to assume for a module without the field
 local function absent_value(field)
    if field.absent ~= nil then return literal(field.absent) end
-   if KINDS[field.kind] and KINDS[field.kind][1] == 'b' then return 'false' end
+   if is_boolean(field) then return 'false' end
    return field.like or field.default ~= nil and literal(field.default)
 end
 

@@ -31,7 +31,7 @@ return {
    Kmeans = {
       help = 'Clusters its input around learnt centres.',
       arguments = 'k:whole dim:whole scale:number?',
-      fields = 'loss:number=0',
+      fields = 'loss:number=0', -- the sum of the squared distances to the nearest centres
    },
    DotProduct = {
       help = 'The dot product of the two tensors of a table.',

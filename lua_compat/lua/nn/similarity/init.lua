@@ -33,13 +33,15 @@ Bilinear.accUpdateGradParameters = update_after
 
 local function is_size(x) return type(x) == 'number' and x == math.floor(x) and x > 0 end
 
-function Bilinear:__init(inputSize1, inputSize2, outputSize, bias)
+local set_bilinear = declared.setter 'Bilinear'
+function Bilinear:__init(...)
+   local inputSize1, inputSize2, outputSize, bias = set_bilinear(self, ...)
    assert(is_size(inputSize1) and is_size(inputSize2) and is_size(outputSize),
       'inputSize1 and inputSize2 and outputSize should be positive integer numbers')
    Module.__init(self)
    self.weight = torch.Tensor(outputSize, inputSize1, inputSize2)
    self.gradWeight = torch.Tensor(outputSize, inputSize1, inputSize2)
-   if bias ~= false then self.bias, self.gradBias = torch.Tensor(outputSize), torch.Tensor(outputSize) end
+   if bias then self.bias, self.gradBias = torch.Tensor(outputSize), torch.Tensor(outputSize) end
    self.gradInput = { torch.Tensor(), torch.Tensor() }
    self:reset()
 end
@@ -203,15 +205,15 @@ function Weighted:parameters() return { self.weight, self.diagCov }, { self.grad
 -- The nearest of k centres; the centres move towards the inputs nearest to them
 local Kmeans = torch.class('nn.Kmeans', 'nn.Module')
 
-function Kmeans:__init(k, dim, scale)
+local set_kmeans = declared.setter 'Kmeans'
+function Kmeans:__init(...)
    Module.__init(self)
+   local k, dim = set_kmeans(self, ...)
    assert(k > 0, 'Clusters cannot be 0 or negative.')
    assert(dim > 0, 'Dimensionality cannot be 0 or negative.')
-   self.k, self.dim, self.scale = k, dim, scale
    self.weight = torch.Tensor(k, dim)
    self.gradWeight = torch.Tensor(k, dim)
    self.clusterSampleCount = torch.Tensor(k)
-   self.loss = 0 -- sum of the squared distances to the nearest centres
    self:reset()
 end
 

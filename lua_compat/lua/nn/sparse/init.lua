@@ -20,9 +20,9 @@ local set_sparse, decay = declared.setter 'SparseLinear', declared.reader('Spars
 -- nonzero.
 local NEVER, ONCE, OFTEN = 0, 1, 2
 
-function SparseLinear:__init(inputSize, outputSize, doGradInput)
+function SparseLinear:__init(...)
    Module.__init(self)
-   set_sparse(self, inputSize, outputSize, doGradInput)
+   local inputSize, outputSize = set_sparse(self, ...)
    assert(type(self.doGradInput) == 'boolean')
    self.weight, self.gradWeight = torch.zeros(outputSize, inputSize), torch.zeros(outputSize, inputSize)
    self.bias, self.gradBias = torch.zeros(outputSize), torch.zeros(outputSize)

@@ -135,8 +135,13 @@ function SoftSign:updateGradInput(input, gradOutput)
 end
 
 -- f(x) = max(x, 0)
-local ReLU, Threshold = torch.class('nn.ReLU', 'nn.Threshold')
-function ReLU:__init(inplace) Threshold.__init(self, 0, 0, inplace) end
+local ReLU = torch.class('nn.ReLU', 'nn.Threshold')
+local set_relu = declared.setter 'ReLU'
+function ReLU:__init(...)
+   Module.__init(self)
+   set_relu(self, ...)
+   check_flag(self)
+end
 
 -- f(x) = x - tanh(x); the gradient uses tanh from the forward pass, as in Torch7
 local TanhShrink = torch.class('nn.TanhShrink', 'nn.Module')
@@ -153,9 +158,11 @@ local Clamp, HardTanh = torch.class('nn.Clamp', 'nn.HardTanh')
 function Clamp:__init(low, high) HardTanh.__init(self, low, high) end
 
 -- Bounds that a script has removed get their defaults.
-local limit = HardTanh.updateOutput
+local limit, BOUNDS = HardTanh.updateOutput, { 'min_val', 'max_val' }
 function HardTanh:updateOutput(input)
-   self.min_val, self.max_val = self.min_val or -1, self.max_val or 1
+   for _, name in ipairs(BOUNDS) do
+      self[name] = self[name] or declarations.field(declarations.of 'HardTanh', name).default
+   end
    return limit(self, input)
 end
 

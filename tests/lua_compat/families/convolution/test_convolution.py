@@ -22,7 +22,8 @@ def test_sizes_in_fields_must_be_those_of_the_weight(tmp_path: Path) -> None:
                  module[name] = wrong
                  assert(not pcall(module.forward, module, x), torch.type(module) .. name)
                  for _, method in ipairs{ 'updateGradInput', 'accGradParameters' } do
-                    assert(pcall(module[method], module, x, y) == (backward == false), torch.type(module) .. name)
+                    local ok = pcall(module[method], module, x, y)
+                    assert(ok == (backward == false), torch.type(module) .. name)
                  end
               end
               module[name] = right
