@@ -155,9 +155,17 @@ tds.hash = tds.Hash
 local vec, empty_vec = kind_of_object 'tds.Vec'
 local methods = {}
 
+-- Torch7's vectors of more elements would need 16 GB; here, a loop over their places would seem endless.
+local MOST = 2 ^ 30
+
 local function check_place(place)
-   if type(place) ~= 'number' or place < 1 then error('positive number expected as key', 3) end
+   if type(place) ~= 'number' or not (place >= 1) then error('positive number expected as key', 3) end
    return math.floor(place)
+end
+
+local function check_length(n)
+   if n > MOST then error('out of memory', 3) end
+   return math.floor(n)
 end
 
 local function length(inside) return inside.values and inside.n or shared.length(inside) end
@@ -172,7 +180,7 @@ function vec.__newindex(self, place, value)
    place = check_place(place)
    if value ~= nil then check_element(value) end
    local inside = contents[self]
-   put(inside, place, value)
+   put(inside, check_length(place), value)
    if place > length(inside) then set_length(inside, place) end
 end
 
@@ -194,8 +202,9 @@ function vec.__ipairs(self) return next_place, contents[self], 0 end
 vec.__pairs = vec.__ipairs
 
 function methods:resize(n)
-   if type(n) ~= 'number' or n < 0 then error('size must be a positive number', 2) end
+   if type(n) ~= 'number' or not (n >= 0) then error('size must be a positive number', 2) end
    local inside = contents[self]
+   n = check_length(n)
    for place = n + 1, length(inside) do put(inside, place, nil) end
    set_length(inside, n)
 end

@@ -534,6 +534,9 @@ local h = tds.Hash{ a = 1, [3] = 'three' }
         "local _, e = pcall(function() v[0] = 1 end) assert(e:find('positive number expected as key'))",
         "local _, e = pcall(function() return v.size end) assert(e:find('invalid key .number. or method'))",
         "local _, e = pcall(tds.Hash, 1) assert(e:find('lua table or nothing expected'))",
+        "local w = tds.Vec(1, 2) for _, n in ipairs{ 0 / 0, -1, 2 ^ 53, math.huge } do "
+        "assert(not pcall(w.resize, w, n) and not pcall(function() w[n] = 1 end) and #w == 2) end "
+        "w:resize(1.5) assert(#w == 1)",
         "local _, e = pcall(tds.Vec, { a = 1 }) assert(e:find('lua table with number keys expected'))",
         "assert(tostring(tds.Vec(1, nil, 'x')) == 'tds.Vec[3]{\\n    1 : 1\\n    2 : nil\\n    3 : x\\n}')",
         "assert(tostring(tds.Hash{ ab = tds.Vec(2) }) == "
