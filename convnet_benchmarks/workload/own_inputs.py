@@ -126,6 +126,7 @@ def _run(module: "nn.Module", input: Any) -> tuple[dict[int, str], str | None]:
 def _run_once(module: "nn.Module", input: Any) -> tuple[dict[int, str], str | None]:
     import torch
 
+    from convnet_benchmarks.nets.several_inputs import net_within
     from convnet_benchmarks.nets.state.kept_state import KeptState
 
     places = {_place(one): number for number, one in enumerate(tensors_in(input))}
@@ -140,7 +141,7 @@ def _run_once(module: "nn.Module", input: Any) -> tuple[dict[int, str], str | No
     embeddings = [layer for layer in module.modules() if isinstance(layer, torch.nn.Embedding)]
     hooks = [layer.register_forward_pre_hook(read) for layer in embeddings]
     try:
-        with torch.no_grad(), KeptState(module):
+        with torch.no_grad(), KeptState(net_within(module)):
             output = module(input)
     except Exception as error:  # whatever the author's code raises
         if is_out_of_memory(error):
