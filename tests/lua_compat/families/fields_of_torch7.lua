@@ -45,6 +45,7 @@ local CASES = {
    { 'nn.TemporalSubSampling(3, 2)', { 4, 3 }, 'inputFrameSize', '2', 'error' },
    { 'nn.CMul(1)', { 2, 3 }, nil, nil, 'error' },
    { 'nn.CMul(1, 1)', { 2, 3 }, nil, nil, -1.36914, -8.62971 },
+   { 'nn.CMul(1, 1, nil)', { 2, 3 }, nil, nil, -1.36914, -8.62971 },
    { 'nn.LookupTable(6, 3, 0, false)', { 1 }, nil, nil, -2.99157, 0 },
    { 'nn.LookupTable(6, 3)', { 1 }, 'paddingValue', '2^40', -2.99157, 0 },
    { 'nn.Reshape(3, 2.5)', { 2, 3 }, nil, nil, 8.25, 52 },

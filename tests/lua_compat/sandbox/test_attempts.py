@@ -230,7 +230,7 @@ ATTEMPTS: dict[str, tuple[str, str]] = {
     # sizes, strides, offsets
     "64-bit literals as an offset": (
         "return torch.DoubleTensor(torch.DoubleStorage(4), 1ULL - 3ULL, 4)[1]",
-        "whole number",
+        "number expected",
     ),
     "64-bit literals as an index": ("return torch.ones(4)[-1ULL]", ""),
     "64-bit literals as sizes": ("return torch.DoubleTensor(4LL, -1ULL)", "expecting number"),

@@ -10,10 +10,11 @@ local function text(t) return '[' .. table.concat(t:size():totable(), ' x ') .. 
 
 -- The sizes that a constructor is given, as numbers or as a LongStorage, in a new LongStorage.
 function sizes.given(...)
-   local count, first = select('#', ...), (...)
+   local list = { ... }
+   local count, first = #list, list[1]
    if count == 1 and torch.typename(first) == 'torch.LongStorage' then return torch.LongStorage(first:totable()) end
    local storage = torch.LongStorage(count)
-   for i = 1, count do storage[i] = select(i, ...) end
+   for i = 1, count do storage[i] = list[i] end
    return storage
 end
 
