@@ -192,9 +192,9 @@ class _Numbers:
 def _contents(value: Any, part: nn.Module, seen: set[int]) -> Iterator[_Content | _Numbers]:
     """Yields what can change in a value that ``part`` has, and in what that holds; each once.
 
-    Objects are looked into if their class is from the same package as that of the part.
+    Objects are looked into if their class is from the same file as that of the part. What lies further off
+    may be anything, such as the state of an interpreter, and be held by others.
     """
-    package = _package(part)
     waiting = [value]
     while waiting:
         one = waiting.pop()
@@ -212,9 +212,9 @@ def _contents(value: Any, part: nn.Module, seen: set[int]) -> Iterator[_Content 
             waiting += one.values()
         elif isinstance(one, (list, tuple, deque, set)):
             waiting += one
-        elif (isinstance(one, nn.Module) or _package(one) == package) and hasattr(one, "__dict__"):
+        elif (isinstance(one, nn.Module) or _same_file(one, part)) and hasattr(one, "__dict__"):
             waiting.append(vars(one))
 
 
-def _package(value: Any) -> str:
-    return type(value).__module__.partition(".")[0]
+def _same_file(one: Any, other: Any) -> bool:
+    return type(one).__module__ == type(other).__module__
