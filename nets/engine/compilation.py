@@ -133,12 +133,14 @@ def _name_of_plan(traced: Trace, options: Options, dtype: torch.dtype) -> str:
 
 
 def _number_type(module: nn.Module, dtype: torch.dtype | None) -> torch.dtype:
-    """Returns the number type of plans: that asked for, or the parameters'. Raises ValueError for others than
-    the engine's."""
-    if dtype is not None and dtype not in DTYPES:
-        raise ValueError(f"dtype {dtype} is not supported; accepted: {', '.join(map(str, DTYPES))}")
+    """Returns the number type of plans: that asked for, or the parameters' if it is one of real numbers.
+    Raises ValueError for others than the engine's."""
     found = {parameter.dtype for parameter in module.parameters()}
-    return dtype or next((one for one in DTYPES if found == {one}), torch.float32)
+    only = next(iter(found)) if len(found) == 1 else torch.float32
+    chosen = dtype or (only if only.is_floating_point else torch.float32)
+    if chosen not in DTYPES:
+        raise ValueError(f"dtype {chosen} is not supported; accepted: {', '.join(map(str, DTYPES))}")
+    return chosen
 
 
 def _check_place(module: nn.Module) -> None:

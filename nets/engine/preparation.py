@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from convnet_benchmarks.nets.engine.choice.options import Options, takes
-from convnet_benchmarks.nets.engine.compilation import DTYPES, PlanMaker
+from convnet_benchmarks.nets.engine.compilation import PlanMaker
 from convnet_benchmarks.nets.engine.mixed import MixedPhases, Seen
 from convnet_benchmarks.nets.engine.parts import Part, Shapes, parts_of
 from convnet_benchmarks.nets.engine.plan import EnginePhases
@@ -39,7 +39,7 @@ def prepare(module: nn.Module, input: Any, options: Options) -> EnginePhases | M
     Raises :class:`CompileError` for a net that does not run, or is not on the CPU, and ValueError for a bad
     option.
     """
-    if isinstance(input, Tensor) and input.dtype in DTYPES:
+    if isinstance(input, Tensor) and input.is_floating_point():
         options = replace(options, dtype=options.dtype or input.dtype)
     maker = PlanMaker(module, options)
     with KeptState(module):
