@@ -29,9 +29,9 @@ local function each_markdown(path, found)
    end
 end
 
--- Whether an expression can be evaluated, even to nil, and its value.
+-- Whether an expression can be evaluated, even to nil, and its value. nn.Module:forward is the method.
 local function evaluate(expression)
-   local chunk = loadstring('return ' .. expression)
+   local chunk = loadstring('return ' .. expression:gsub(':', '.'))
    return pcall(chunk or error)
 end
 

@@ -7,6 +7,7 @@ local MOST = 64 -- arguments of a function
 
 -- The documentation of a function or, if there is none, its name and description; then its usage.
 function dok.usage(name, description, example, ...)
+   dok.usecolors() -- as dok.help does
    local is_value, value = evaluate(name)
    local parts = { is_value and dok.help(value, true) or nil }
    if not parts[1] then
@@ -30,7 +31,7 @@ function dok.unpack(given, name, description, ...)
       print(arguments.usage_of(dok.usage, name, description, parameters))
       fail()
    end
-   return arguments.collect(dok.usage, fail, #parameters, given, name, description, parameters)
+   return arguments.collect(dok.usage, fail, style, #parameters, given, name, description, parameters)
 end
 
 function dok.error(message, domain)

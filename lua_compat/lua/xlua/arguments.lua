@@ -85,8 +85,9 @@ local function by_name(arguments)
 end
 
 -- The arguments by name and in order, with defaults: a table, then `count` values. usage(name, description, example,
--- parameters) makes the help that is printed if a required one is missing; fail() raises the error.
-local function collect(usage, fail, count, arguments, name, description, parameters)
+-- parameters) makes the help that is printed if a required one is missing, colors.error and colors.none enclose the
+-- message; fail() raises the error.
+local function collect(usage, fail, colors, count, arguments, name, description, parameters)
    local help = usage_of(usage, name, description, parameters)
    local given = arguments[1]
    if not by_name(arguments) then
@@ -98,7 +99,7 @@ local function collect(usage, fail, count, arguments, name, description, paramet
       local value = given[p.arg]
       if value == nil then
          if p.req then
-            print(sys.COLORS.Red .. 'missing argument: ' .. p.arg .. sys.COLORS.none)
+            print(colors.error .. 'missing argument: ' .. p.arg .. colors.none)
             print(help)
             fail()
          end
@@ -109,6 +110,8 @@ local function collect(usage, fail, count, arguments, name, description, paramet
    end
    return values, unpack(values, 1, count)
 end
+
+local COLORS = { error = sys.COLORS.Red, none = sys.COLORS.none }
 
 local function fail() xlua.error('error') end
 
@@ -122,7 +125,7 @@ function xlua.unpack(arguments, name, description, ...)
       fail()
    end
    -- as many values as in Torch7, because scripts may count them
-   return collect(xlua.usage, fail, MOST, arguments, name, description, parameters)
+   return collect(xlua.usage, fail, COLORS, MOST, arguments, name, description, parameters)
 end
 
 -- The same, with the arguments stored in the fields of an object.

@@ -1,4 +1,4 @@
-"""sundown and dok: Markdown as Torch7's sundown printed it, and help made of it."""
+"""sundown and dok: Markdown as Torch7's sundown printed it, and help made of it; env."""
 
 from pathlib import Path
 
@@ -79,10 +79,13 @@ def test_help_comes_from_the_markdown_beside_a_package(tmp_path: Path) -> None:
         local wanted = c.Magenta .. 'sine(x)' .. c.none .. '\\n\\n\\nThe sine of' .. c.green .. ' x '
            .. c.none .. ':\\n' .. c.cyan .. c.green .. ' wave.sine(1) > 0 ' .. c.none .. c.none
         assert(sine == wanted, ('%q'):format(sine))
-        assert(dok.help('wave.sine', true) == sine and dok.help(wave.none, true) == nil)
+        assert(dok.help(wave.none, true) == nil)
         assert(dok.help(wave, true):find(c.Black .. 'about' .. c.none .. ' waves', 1, true))
-        local usage = dok.usage('wave.sine', 'unused', nil, { type = 'number', help = 'x' })
-        assert(usage:find(sine, 1, true) == 1)
+        for _, name in ipairs{ 'wave.sine', 'wave:sine' } do
+           assert(dok.help(name, true) == sine)
+           local usage = dok.usage(name, 'unused', nil, { type = 'number', help = 'x' })
+           assert(usage:find(sine, 1, true) == 1)
+        end
         """,
         str(tmp_path),
     )
@@ -105,8 +108,28 @@ def test_arguments_by_dok(tmp_path: Path) -> None:
         assert(count == 3 and values.width == 3 and width == 3 and height == 3)
         local _, _, w, h = area{ height = 2, width = 5 }
         assert(w == 5 and h == 2)
+        dok.dontusecolors()
+        local printed, show = {}, print
+        print = function(line) printed[#printed + 1] = line end
         assert(not pcall(area))
+        print = show
+        assert(printed[1] == 'missing argument: width')
+        dok.usecolors()
         local ok, problem = pcall(dok.error, 'bad', 'here')
         assert(not ok and problem:find(dok.colors.Red .. '<here> bad' .. dok.colors.none, 1, true))
+        """,
+    )
+
+
+def test_env_makes_the_globals_of_the_old_prompt(tmp_path: Path) -> None:
+    run_lua(
+        tmp_path,
+        """
+        require 'env'
+        local t = table()
+        t:insert('a')
+        t:insert('b')
+        assert(#t == 2 and t:concat(',') == 'a,b' and #table() == 0)
+        assert(type(help) == 'function' and help == dok.help and type(exit) == 'function')
         """,
     )
