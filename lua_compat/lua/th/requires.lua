@@ -153,8 +153,9 @@ return function(script)
    local function want(name)
       if wanted[name] then return end
       wanted[name] = true
-      local needs = rocks.plain[name] and rocks.plain[name].needs
-      if needs and not package.searchpath(needs, package.path) then want(needs) end
+      for _, needed in ipairs(rocks.plain[name].needs or {}) do
+         if not package.searchpath(needed, package.path) then want(needed) end
+      end
       commands[#commands + 1] = command_for(name)
    end
    for _, name in ipairs(names) do

@@ -47,7 +47,7 @@ end
 plain.dpnn.beside, plain.torchx.beside = 'test/test.lua', 'test/test.lua'
 
 -- Packages that these load.
-plain.rnn.needs, plain.dataload.needs = 'dpnn', 'torchx'
+plain.rnn.needs, plain.dp.needs, plain.dataload.needs = { 'dpnn', 'torchx' }, { 'dpnn', 'torchx' }, { 'torchx' }
 
 local WINDOWS = 'it opens windows, which th lacks: save pictures with image.save, or look at them in a browser '
    .. "with require 'display'"
