@@ -206,6 +206,9 @@ def norm(out: Tensor, t: Tensor, dimension: int, p: float) -> None:
 def renorm(out: Tensor, t: Tensor, p: float, dimension: int, maximum: float) -> None:
     """Scales slices along ``dimension`` whose p-norm exceeds ``maximum`` to it. For infinite p the norm is
     1."""
+    if math.isnan(maximum):  # no norm is larger
+        out.copy_(t)
+        return
     if math.isinf(p):
         torch.mul(t, 1 if maximum >= 1 else maximum / (1 + _RENORM_EPSILON), out=out)
         return

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from lua_compat.kernels.indices import check_indices
+from lua_compat.kernels.reductions import renorm
 
 __all__ = ["lookup_grad_weight", "lookup_renorm"]
 SANDBOXED = __all__
@@ -13,7 +14,9 @@ def lookup_renorm(weight: Tensor, index: Tensor, maximum: float, p: float) -> No
     """Scales the rows of weight in index (from 1) to a p-norm of at most ``maximum``."""
     check_indices(index, len(weight), "index of a row")
     rows = torch.unique(index) - 1
-    weight[rows] = torch.renorm(weight[rows], p, 0, maximum)
+    scaled = weight[rows]
+    renorm(scaled, scaled.clone(), p, 1, maximum)
+    weight[rows] = scaled
 
 
 def lookup_grad_weight(
