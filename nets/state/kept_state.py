@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import torch
@@ -130,19 +131,25 @@ _NUMPYS_NEW = _Kind(
 )
 
 
+_KINDS: list[tuple[Any, _Kind]] = [
+    (dict, _DICT),
+    ((list, deque), _LIST),
+    (set, _SET),
+    (torch.Generator, _TORCHS),
+    (random.Random, _PYTHONS),
+]
+
+
+def _numpys_kinds() -> Iterator[tuple[Any, _Kind]]:
+    if (numpy := sys.modules.get("numpy")) is not None:
+        yield numpy.ndarray, _ARRAY
+    if (numbers := sys.modules.get("numpy.random")) is not None:
+        yield from ((numbers.RandomState, _NUMPYS), (numbers.Generator, _NUMPYS_NEW))
+
+
 def _kind(value: Any) -> _Kind | None:
     """Returns the kind of a value other than a tensor; None for one that cannot change, or not be copied."""
-    kinds: list[tuple[Any, _Kind]] = [
-        ((list, deque), _LIST),
-        (dict, _DICT),
-        (set, _SET),
-        (torch.Generator, _TORCHS),
-        (random.Random, _PYTHONS),
-    ]
-    if (numpy := sys.modules.get("numpy")) is not None:
-        kinds.append((numpy.ndarray, _ARRAY))
-    if (numbers := sys.modules.get("numpy.random")) is not None:
-        kinds += [(numbers.RandomState, _NUMPYS), (numbers.Generator, _NUMPYS_NEW)]
+    kinds = chain(_KINDS, _numpys_kinds())
     return next((kind for types, kind in kinds if isinstance(value, types)), None)
 
 

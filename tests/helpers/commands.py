@@ -53,6 +53,17 @@ def run_th(
     return run_python("-m", "lua_compat", *words, cwd=cwd, stdin=stdin, fresh=fresh, environment=environment)
 
 
+# Lua that defines resident_mb(), the memory of its process (on Linux).
+RESIDENT = """
+local function resident_mb()
+    for line in io.lines('/proc/self/status') do
+        local kb = line:match('^VmRSS:%s+(%d+)')
+        if kb then return tonumber(kb) / 1024 end
+    end
+end
+"""
+
+
 def run_lua(folder: Path, code: str, *arguments: str) -> None:
     """Runs Lua that asserts what it expects, from a script in ``folder``, within this process."""
     script = folder / "script.lua"

@@ -14,8 +14,9 @@ def lookup_renorm(weight: Tensor, index: Tensor, maximum: float, p: float) -> No
     """Scales the rows of weight in index (from 1) to a p-norm of at most ``maximum``."""
     check_indices(index, len(weight), "index of a row")
     rows = torch.unique(index) - 1
-    scaled = weight[rows]
-    renorm(scaled, scaled.clone(), p, 1, maximum)
+    chosen = weight[rows]
+    scaled = torch.empty_like(chosen)
+    renorm(scaled, chosen, p, 1, maximum)
     weight[rows] = scaled
 
 

@@ -135,6 +135,11 @@ function declarations.field(declaration, name)
    return declaration.all[declaration.places[name] or error(declaration.name .. ' has no field ' .. name, 0)]
 end
 
+-- Whether the constructor of a class takes an argument; reads less than declarations.field
+function declarations.takes(name, argument)
+   return declarations.of(name).argument_text:find('%f[%w_]' .. argument .. ':') ~= nil
+end
+
 -- The names of all classes, sorted
 function declarations.names()
    if not written then read_all() end

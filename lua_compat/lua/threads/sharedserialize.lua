@@ -7,7 +7,7 @@ require 'tds' -- its objects can be sent to a thread that did not load it
 
 local storages = {}
 
-function storages.write(file, S) file:writeLong((memory.lend(S))) end
+function storages.write(file, S) file:writeLong(memory.lend(S)) end
 
 function storages.read(file, S, n)
    local handle, address, base, count = python.borrow(file:readLong(), S.T.code)

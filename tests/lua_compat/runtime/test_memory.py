@@ -8,16 +8,7 @@ import pytest
 
 from lua_compat.runtime.slabs import MOST_SPARE
 from lua_compat.runtime.state import Runtime
-from tests.helpers.commands import run_th
-
-RESIDENT = """
-local function resident_mb()
-    for line in io.lines('/proc/self/status') do
-        local kb = line:match('^VmRSS:%s+(%d+)')
-        if kb then return tonumber(kb) / 1024 end
-    end
-end
-"""
+from tests.helpers.commands import RESIDENT, run_th
 
 
 def _growth_mb(body: str, *, fresh: bool = False) -> float:

@@ -156,7 +156,7 @@ end
 local function loss(name, f, init, target_of)
    local class = torch.class('nn.' .. name, 'nn.Criterion')
    local set, fields = declared.setter(name), declared.reader(name)
-   local takes_weights = declarations.of(name).argument_text:find('weights', 1, true)
+   local takes_weights = declarations.takes(name, 'weights')
    local function weights_of(self) return takes_weights and self.weights or nil end
    init = init or function() end
    target_of = target_of or function(target) return target end

@@ -21,8 +21,7 @@ local function define(row)
    local name = row.name
    local class = torch.class('nn.' .. name, 'nn.Module')
    local set, values = declared.setter(name), declared.reader(name)
-   local declares_flag = declarations.of(name).argument_text:find('inplace', 1, true)
-   local is_in_place = declares_flag and declared.reader(name, 'inplace') or function() end
+   local is_in_place = declarations.takes(name, 'inplace') and declared.reader(name, 'inplace') or function() end
 
    function class:__init(...)
       Module.__init(self)

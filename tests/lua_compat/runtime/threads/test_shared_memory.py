@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from tests.helpers.commands import RESIDENT
 from tests.lua_compat.runtime.threads.scripts import run_lua, th
 
 
@@ -218,13 +219,8 @@ def test_a_thread_sees_that_another_counts(tmp_path: Path) -> None:
 def test_memory_that_was_sent_comes_back(tmp_path: Path) -> None:
     run_lua(
         tmp_path,
-        """
-        local function resident_mb()
-            for line in io.lines('/proc/self/status') do
-                local kb = line:match('^VmRSS:%s+(%d+)')
-                if kb then return tonumber(kb) / 1024 end
-            end
-        end
+        RESIDENT
+        + """
         local pool = threads.Threads(1)
         local text = ('x'):rep(20000)
         local function run(jobs)

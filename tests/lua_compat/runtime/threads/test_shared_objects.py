@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from tests.helpers.commands import RESIDENT
 from tests.lua_compat.runtime.threads.scripts import run_lua
 
 # Draws keys and values of every kind, and compares them.
@@ -206,15 +207,10 @@ def test_objects_go_to_and_fro_and_hold_what_they_contain(tmp_path: Path) -> Non
 def test_memory_of_shared_objects_comes_back(tmp_path: Path) -> None:
     run_lua(
         tmp_path,
-        """
+        RESIDENT
+        + """
         threads.Threads.serialization(SHARED)
         local tds = require 'tds'
-        local function resident_mb()
-           for line in io.lines('/proc/self/status') do
-              local kb = line:match('^VmRSS:%s+(%d+)')
-              if kb then return tonumber(kb) / 1024 end
-           end
-        end
         local hash = tds.Hash()
         local pool = threads.Threads(1, function() require 'tds' end)
         local text = ('x'):rep(1000)
