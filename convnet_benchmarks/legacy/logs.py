@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from convnet_benchmarks.legacy.numbers import NUMBER, milliseconds, read_numbers
+from convnet_benchmarks.legacy.prefixes import without_prefixes
 from convnet_benchmarks.legacy.setup import Setup, of_options
 
 Kind = Literal["benchmark", "criterion"]
@@ -24,11 +25,12 @@ _MOST_DIGITS = 20
 _EMPHASIS = r"[*_`]{0,3}"
 # As people paste logs: lists, quotations, headings, tables, code.
 _MARKDOWN = rf"\s*(?:(?:[*+\-•>|$]|#+|\d+[.)])\s+)*{_EMPHASIS}"
-_LEGACY_LINE = re.compile(
-    rf"{_MARKDOWN}((?:free )?:[A-Za-z -]+(?:\(\))?:){_EMPHASIS}[\s|]+{_EMPHASIS}({NUMBER})(.*)"
-)
-_SECONDS_LINE = re.compile(rf"{_MARKDOWN}(t1|feed moyen|dry_run) ({NUMBER}) seconds")
-_SOUMITH_LINE = re.compile(rf"(\S+)\s+(:[A-Za-z]+(?:\(\))?:)\s+({NUMBER})(.*)")
+_LABEL = r"(?:free )?:[A-Za-z -]+(?:\(\))?:"
+_SECONDS = rf"(t1|feed moyen|dry_run) ({NUMBER}) seconds"
+_LEGACY_LINE = re.compile(rf"{_MARKDOWN}({_LABEL}){_EMPHASIS}[\s|]+{_EMPHASIS}({NUMBER})(.*)")
+_SECONDS_LINE = re.compile(_MARKDOWN + _SECONDS)
+_PREFIXED = re.compile(rf"{_LABEL}(\t|\s+){NUMBER}|\b{_SECONDS}")
+_SOUMITH_LINE = re.compile(rf"([A-Za-z](?:\S*[^\s:|>\])}}])?)\s+(:[A-Za-z]+(?:\(\))?:)\s+({NUMBER})(.*)")
 _SOUMITH_NET = re.compile(r"ModelType: (.+?)\s+Kernels: (\S+)\s+Input shape: (\d+x\S+)")
 _SOUMITH_LAYER = re.compile(r"CONFIG: (.+)")
 # After a shell's prompt or none, variables, and programs that start others, with their options and numbers.
@@ -120,8 +122,10 @@ def parse_model(text: str) -> tuple[Layer, ...]:
 def parse_log(text: str) -> tuple[LoggedRun, ...]:
     """Returns the runs of a log, in its order. Lines of other programs are passed over.
 
-    Raises ValueError if no line is a benchmark's, a printed model is cut short or a number is ambiguous.
+    Raises ValueError if no line is a benchmark's, a printed model is cut short, or a number or what stands
+    before each line is ambiguous.
     """
+    text = without_prefixes(text, _begins)
     lines = list(_whole_models(re.sub(r"\\\s*\n\s*(?:>\s)?", " ", text).splitlines()))
     numbers: dict[str, float] = {}
     runs = _parsed(lines, lambda number: numbers.setdefault(number, 0.0))
@@ -131,6 +135,15 @@ def parse_log(text: str) -> tuple[LoggedRun, ...]:
         raise ValueError("no line of a convnet benchmark in it (such as ':updateOutput():' and a number)")
     read = dict(zip(numbers, read_numbers(list(numbers)), strict=True))  # all of them tell the decimal mark
     return _parsed(lines, read.__getitem__)
+
+
+def _begins(line: str) -> int | None:
+    """Returns where a line with a time begins, after another program's prefix; None if none does."""
+    if any(start.match(line) for start in (_LEGACY_LINE, _SECONDS_LINE, _SOUMITH_NET, _SOUMITH_LAYER)):
+        return 0
+    found = _PREFIXED.search(line)
+    kernels_before = found and found[1] != "\t" and _SOUMITH_LINE.match(line)
+    return found.start() if found and not kernels_before else None
 
 
 def _parsed(lines: list[str], number: Callable[[str], float]) -> tuple[LoggedRun, ...]:

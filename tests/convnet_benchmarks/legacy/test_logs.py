@@ -1,6 +1,7 @@
 """Logs of the original scripts, and published ones, as values."""
 
 import gzip
+import re
 from pathlib import Path
 from typing import Any
 
@@ -339,5 +340,51 @@ def test_a_last_number_that_is_cut_short_is_missing(end: int) -> None:
 def test_a_prefix_of_each_line_makes_no_log_of_soumiths() -> None:
     """Those count milliseconds of a batch, these of a sample."""
     command, *lines = CPU_LOG.splitlines()
-    with pytest.raises(ValueError, match="no line of a convnet benchmark"):
-        parse_log("\n".join([command, *(f"[node1] {line}" for line in lines)]))
+    assert parse_log("\n".join([command, *(f"[node1] {line}" for line in lines)])) == parse_log(CPU_LOG)
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        "0: ",  # srun --label
+        "gpu-node7: ",
+        "bench_1  | ",  # docker-compose
+        "2015-03-04 12:0{0:02d}:01 ",
+        "2015-03-04T12:00:0{0}.5Z stdout F ",
+        "Mar {0:2d} 12:00:00 gpu-node7 th[123]: ",  # syslog
+        "[{0:7.3f}] ",
+        "{0:6d}\t",  # cat -n
+        "{0}:",  # grep -n
+        "logs/titan.log-{0}-",
+        "1 gpu-node7 ",
+    ],
+)
+def test_what_stands_before_each_line_is_no_part_of_it(prefix: str) -> None:
+    for path in sorted(LOGS.glob("*_4d_b4.log")):
+        text = "th benchmark.lua -cuda true \\\n  -batch_size 4\n" + path.read_text(encoding="utf-8")
+        lines = [prefix.format(number) + line for number, line in enumerate(text.splitlines(True), start=1)]
+        assert parse_log("Attaching to bench_1\n" + "".join(lines)) == parse_log(text)
+
+
+def test_a_bare_word_before_the_labels_of_soumiths_scripts_names_the_kernels() -> None:
+    (run,) = parse_log("cudnn    :updateOutput():    12.5\ncudnn    :TOTAL():    12.5\n")
+    assert run.unit == PER_BATCH
+    (run,) = parse_log("node1 free :updateOutput():  0.5\nnode1 :updateOutput():  12.5\n")
+    assert run.times == {"free :updateOutput():": 0.5, ":updateOutput():": 12.5} and run.unit == PER_SAMPLE
+    (run,) = parse_log("node1 :updateOutput():\t12.5\n")  # with Lua's tab
+    assert run.unit == PER_SAMPLE
+
+
+@pytest.mark.parametrize(
+    ("prefixes", "said"),
+    [
+        (("0: ", "1: ", "0: "), "begin with '0: ' and '1: ' in turns, as those of several processes do"),
+        (("12:01 0: ", "12:02 1: ", "12:03 0: "), "begin with '12:01 0: ' and '12:02 1: ' in turns"),
+        (("a| ", "b| ", "b| "), "different texts ('a| ', 'b| '); accepted: the same before every line"),
+    ],
+)
+def test_prefixes_of_several_writers_are_refused(prefixes: tuple[str, ...], said: str) -> None:
+    labels = (":dry-run():", ":updateOutput():", ":TOTAL:")
+    lines = (f"{prefix}{label}\t12.5\n" for prefix, label in zip(prefixes, labels, strict=True))
+    with pytest.raises(ValueError, match=re.escape(said)):
+        parse_log("".join(lines))
