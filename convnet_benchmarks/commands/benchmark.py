@@ -1,13 +1,11 @@
 """benchmark.py: the three phases of a net, line for line as benchmark.lua printed them."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
 
-from convnet_benchmarks.errors import run_command
 from convnet_benchmarks.legacy.options import BenchmarkOptions
 from convnet_benchmarks.legacy.run import LegacyRun
 from convnet_benchmarks.legacy.scaling import measure_scaling
-from convnet_benchmarks.legacy.script import Script, run_once, run_script
+from convnet_benchmarks.legacy.script import Script
 
 SUMMARY = "time a net's three phases, as benchmark.lua did"
 
@@ -64,27 +62,13 @@ def measure(run: LegacyRun) -> None:
     measure_scaling(run, one_process_pass)
 
 
-def once(request: dict[str, Any]) -> dict[str, Any]:
-    """Makes the run of one of several processes; see ``legacy.script.run_once``."""
-    return run_once(SCRIPT, request)
-
-
 SCRIPT = Script(
+    file="benchmark.py",
     kind="benchmark",
     description="Times updateOutput, updateGradInput and accGradParameters of a net, as benchmark.lua did. "
     "Lines on stdout are milliseconds per sample.",
     options_class=BenchmarkOptions,
     measure=measure,
-    once=f"{__name__}:once",
     loops=8,
 )
-
-
-def main(arguments: Sequence[str], program: str) -> int:
-    """Runs the subcommand of ``convnet-benchmarks``; returns an exit code, raises UserError."""
-    return run_script(SCRIPT, arguments, program)
-
-
-def command(arguments: Sequence[str]) -> int:
-    """Runs the script benchmark.py; returns an exit code, fails with one line on stderr."""
-    return run_command("benchmark.py", lambda: main(arguments, "benchmark.py"))
+main, command, once = SCRIPT.main, SCRIPT.command, SCRIPT.once

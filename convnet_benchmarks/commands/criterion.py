@@ -1,15 +1,14 @@
 """benchmark_criterion.py: net and criterion, forward and backward, as the Lua script printed them."""
 
 import time
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from convnet_benchmarks.errors import UserError, run_command
+from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.legacy.options import CriterionOptions
 from convnet_benchmarks.legacy.request import Request
 from convnet_benchmarks.legacy.run import LegacyRun, lua_number
 from convnet_benchmarks.legacy.scaling import measure_scaling
-from convnet_benchmarks.legacy.script import Script, run_once, run_script
+from convnet_benchmarks.legacy.script import Script
 from convnet_benchmarks.nets import registry
 from convnet_benchmarks.workload.nets import by
 
@@ -173,28 +172,14 @@ def _pass_times(run: LegacyRun, steps: _Steps, dry_run: float) -> None:
     run.text(f"feed moyen {lua_number(seconds / turns)} seconds")
 
 
-def once(request: dict[str, Any]) -> dict[str, Any]:
-    """Makes the run of one of several processes; see ``legacy.script.run_once``."""
-    return run_once(SCRIPT, request)
-
-
 SCRIPT = Script(
+    file="benchmark_criterion.py",
     kind="criterion",
     description="Times a net and ClassNLLCriterion, forward and backward, as benchmark_criterion.lua did. "
     "Lines on stdout are milliseconds per sample.",
     options_class=CriterionOptions,
     check=check,
     measure=measure,
-    once=f"{__name__}:once",
     loops=6,
 )
-
-
-def main(arguments: Sequence[str], program: str) -> int:
-    """Runs the subcommand of ``convnet-benchmarks``; returns an exit code, raises UserError."""
-    return run_script(SCRIPT, arguments, program)
-
-
-def command(arguments: Sequence[str]) -> int:
-    """Runs the script benchmark_criterion.py; returns an exit code, fails with one line on stderr."""
-    return run_command("benchmark_criterion.py", lambda: main(arguments, "benchmark_criterion.py"))
+main, command, once = SCRIPT.main, SCRIPT.command, SCRIPT.once

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks import output
-from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.errors import UserError, run_command
 from convnet_benchmarks.legacy.figures import as_csv, statistics_table
 from convnet_benchmarks.legacy.fit import LacksGpuMemoryError, largest_batch_to_try, too_large
 from convnet_benchmarks.legacy.list_nets import nets_table
@@ -37,56 +37,61 @@ Outputs = Mapping[str, output.OutputFile]
 class Script:
     """A legacy script: its options, and the function that prints and measures."""
 
+    file: str  # the script's name
     kind: str  # what the result file calls it
     description: str
     options_class: type[LegacyOptions]
     measure: Callable[[LegacyRun], None]
     loops: int  # how many steps it has (net, kernels, warm-up, timed loops), for the progress display
-    once: str  # "module:function" that gives run_once of it, for a process of its own
     check: Callable[[Request], None] | None = None  # raises UserError before anything is built
 
+    def command(self, arguments: Sequence[str]) -> int:
+        """Runs the script itself; returns an exit code, fails with one line on stderr."""
+        return run_command(self.file, lambda: self.main(arguments, self.file))
 
-def run_script(script: Script, arguments: Sequence[str], program: str) -> int:
-    """Runs a legacy script from its command line; returns the exit code. See ``errors.run_command``."""
-    options = parse(script.options_class, arguments, program, script.description)
-    if options.list_nets:
-        nets_table().show()
-        return 0
-    request = resolve(options)
-    _check_together(options)
-    if script.check is not None:
-        script.check(request)
-    given = {
-        option: path for option, path in (("json", options.json), ("csv", options.csv)) if path is not None
-    }
-    output.check_distinct([(f"--{option}", path) for option, path in given.items()])
-    with ExitStack() as files:
-        outputs = {
-            option: files.enter_context(output.OutputFile(f"--{option}", path))
-            for option, path in given.items()
+    def main(self, arguments: Sequence[str], program: str) -> int:
+        """Runs the script from its command line; returns an exit code, raises UserError."""
+        options = parse(self.options_class, arguments, program, self.description)
+        if options.list_nets:
+            nets_table().show()
+            return 0
+        request = resolve(options)
+        _check_together(options)
+        if self.check is not None:
+            self.check(request)
+        given = {
+            option: path
+            for option, path in (("json", options.json), ("csv", options.csv))
+            if path is not None
         }
-        if options.processes > 1:
-            run_in_new_processes(script.once, options, partial(_report, outputs))
-        else:
-            _run(script, request, partial(_report_run, outputs))
-    return 0
+        output.check_distinct([(f"--{option}", path) for option, path in given.items()])
+        with ExitStack() as files:
+            outputs = {
+                option: files.enter_context(output.OutputFile(f"--{option}", path))
+                for option, path in given.items()
+            }
+            if options.processes > 1:
+                once = f"{self.measure.__module__}:once"
+                run_in_new_processes(once, options, partial(_report, outputs))
+            else:
+                _run(self, request, partial(_report_run, outputs))
+        return 0
 
+    def once(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Makes the run of one of several processes; returns an Answer as JSON values.
 
-def run_once(script: Script, values: dict[str, Any]) -> dict[str, Any]:
-    """Makes the run of one of several processes; returns an Answer as JSON values.
+        ``values``: of the options. The module of ``measure`` has this function under its name.
+        """
+        options = self.options_class(**{**values, "input_size": size_of(values["input_size"])})
+        answers = []
 
-    ``values``: of the options.
-    """
-    options = script.options_class(**{**values, "input_size": size_of(values["input_size"])})
-    answers = []
+        def keep(run: LegacyRun, status: str) -> None:
+            result = run.result(status)
+            document = result.as_dict(environment_of(run.workload.device, run.workload.request.backend))
+            answers.append({"printed": run.printed, "document": document, "said": result.summary_lines()})
 
-    def keep(run: LegacyRun, status: str) -> None:
-        result = run.result(status)
-        document = result.as_dict(environment_of(run.workload.device, run.workload.request.backend))
-        answers.append({"printed": run.printed, "document": document, "said": result.summary_lines()})
-
-    _run(script, resolve(options), keep)
-    return answers[0]
+        _run(self, resolve(options), keep)
+        return answers[0]
 
 
 def _check_together(options: Any) -> None:
