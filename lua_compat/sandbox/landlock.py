@@ -37,11 +37,11 @@ def enter() -> None:
     """Forbids files, network, and signals to other processes; needs ``no_new_privileges``. Raises OSError."""
     known = version()
     rules = _Ruleset(files=(1 << _RIGHTS_ON_FILES[min(known, max(_RIGHTS_ON_FILES))]) - 1)
-    size = 8
+    size = _Ruleset.network.offset  # a kernel refuses fields that it does not know
     if known >= _SINCE_NETWORK:
-        rules.network, size = _BIND_AND_CONNECT, 16
+        rules.network, size = _BIND_AND_CONNECT, _Ruleset.scope.offset
     if known >= _SINCE_SCOPE:
-        rules.scope, size = _ABSTRACT_SOCKETS_AND_SIGNALS, 24
+        rules.scope, size = _ABSTRACT_SOCKETS_AND_SIGNALS, ctypes.sizeof(_Ruleset)
     descriptor = system_call("landlock_create_ruleset", rules, size, 0)
     try:
         system_call("landlock_restrict_self", descriptor, 0)

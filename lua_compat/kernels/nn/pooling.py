@@ -425,15 +425,18 @@ def _volume(numbers: tuple[int, ...]) -> list[list[int]]:
     return [[numbers[i], numbers[i + 2], numbers[i + 1]] for i in (0, 3, 6, 9)]
 
 
+def _volume_sizes(x: Tensor, ceil: bool, numbers: tuple[int, ...]) -> list[int]:
+    """Returns the numbers of windows along time, height and width."""
+    return [
+        _pooled(size, dilation * (width - 1) + 1, step, pad, ceil)
+        for size, width, step, pad, dilation in zip(x.shape[-3:], *_volume(numbers), strict=True)
+    ]
+
+
 def volumetric_max_pooling(out: Out, indices: Out, x: Tensor, ceil: bool, *numbers: int) -> None:
     """Finds maxima, and where they were. ``numbers``: kernel, steps, paddings and dilations."""
     volumes = _batch(x, 3)
-    kernel, steps, pads, dilations = _volume(numbers)
-    sizes = [
-        _pooled(size, dilation * (width - 1) + 1, step, pad, ceil)
-        for size, width, step, pad, dilation in zip(x.shape[-3:], kernel, steps, pads, dilations, strict=True)
-    ]
-    check_output(volumes.shape[1:], (volumes.shape[1], *sizes))
+    check_output(volumes.shape[1:], (volumes.shape[1], *_volume_sizes(x, ceil, numbers)))
     values, places = _aten.max_pool3d_with_indices.default(volumes, *_volume(numbers), ceil)
     places += 1
     if _found_none(values):
@@ -452,6 +455,7 @@ def _outside(x: Tensor, ceil: bool, numbers: tuple[int, ...]) -> list[int]:
 def volumetric_max_pooling_grad_input(
     grad: Out, x: Tensor, grad_output: Tensor, indices: Tensor, ceil: bool, *numbers: int
 ) -> None:
+    check_gradient(grad_output, (*x.shape[:-3], *_volume_sizes(x, ceil, numbers)))
     outside = _outside(x, ceil, numbers)
     grad_output, indices = without_outside(grad_output, outside), without_outside(indices, outside)
     grad_output, indices = _at_places(x, grad_output, indices, 3)

@@ -107,6 +107,7 @@ function utils.addSingletonDimension(...)
    assert(torch.isTensor(t), 'input tensor expected')
    d = d or 1
    assert(d > 0 and d <= t:dim() + 1, ('invalid dimension: %d. Tensor is of %d dimensions.'):format(d, t:dim()))
+   if d % 1 ~= 0 then error(('a whole dimension expected, got %s'):format(d), 2) end -- Torch7: undefined sizes
    local sizes, strides = t:size():totable(), t:stride():totable()
    table.insert(sizes, d, 1)
    table.insert(strides, d, 1)

@@ -48,6 +48,14 @@ local CASES = {
    { 'nn.CMul(1, 1, nil)', { 2, 3 }, nil, nil, -1.36914, -8.62971 },
    { 'nn.LookupTable(6, 3, 0, false)', { 1 }, nil, nil, -2.99157, 0 },
    { 'nn.LookupTable(6, 3)', { 1 }, 'paddingValue', '2^40', -2.99157, 0 },
+   { 'nn.Padding(1, 2, 2, 0, 1)', { 2, 3 }, 'index', '0.5', 'error' },
+   { 'nn.Min(2, 2)', { 2, 3 }, 'dimension', '1.5', 'error' },
+   { 'nn.SpatialUpSamplingBilinear{ oheight = 3, owidth = 5 }', { 1, 2, 3 }, 'oheight', 'true', 'error' },
+   { 'nn.SpatialUpSamplingBilinear(2)', { 1, 2, 3 }, 'scale_factor', '2LL', 'error' },
+   { 'nn.SpatialConvolutionMap(nn.tables.full(1, 2), 2, 2)', { 1, 3, 3 }, 'nOutputPlane', '"2"', 'error' },
+   { 'nn.SpatialFullConvolutionMap(nn.tables.full(1, 2), 2, 2)', { 1, 3, 3 }, 'nInputPlane', '{}', 'error' },
+   { 'nn.SpatialDepthWiseConvolution(1, 2, 2, 2)', { 1, 3, 3 }, 'kW', '1.5', 'error' },
+   { 'nn.TemporalConvolution(3, 2, 2)', { 4, 3 }, 'outputFrameSize', 'false', 'error' },
    { 'nn.Reshape(3, 2.5)', { 2, 3 }, nil, nil, 8.25, 52 },
    { 'nn.Reshape(torch.LongStorage{ 3, 2 }, 1)', { 2, 3 }, nil, nil, 'error' },
    { 'nn.Convert("bchw", "bf")', { 1, 2, 2, 2 }, 'transposition', '"x"', 'error' },
@@ -118,6 +126,23 @@ local function computed(make, sizes, field, text)
    module:zeroGradParameters()
    return y, module:backward(x, gradient_for(y))
 end
+
+-- Fields that a script changes between the two passes
+for _, case in ipairs{
+   { nn.VolumetricMaxPooling(2, 2, 2), { 1, 4, 4, 4 }, 'kT', 3 },
+   { nn.VolumetricMaxPooling(2, 2, 2), { 1, 4, 4, 4 }, 'dT', 1.5 },
+   { nn.VolumetricDilatedMaxPooling(2, 2, 2, 1, 1, 1, 0, 0, 0, 2, 2, 2), { 1, 4, 4, 4 }, 'kH', 1 },
+} do
+   local module, sizes, field, new = unpack(case)
+   local x = torch.ones(torch.LongStorage(sizes))
+   local y = module:forward(x):clone()
+   module[field] = new
+   assert(not pcall(module.backward, module, x, y), torch.type(module) .. ': no error')
+end
+local distance, two_rows = nn.PairwiseDistance(2), { torch.ones(2), torch.zeros(2) }
+distance:forward(two_rows)
+distance.norm = '2'
+assert(not pcall(distance.backward, distance, two_rows, torch.ones(1)), 'a norm as a string has a gradient')
 
 local function same(a, b) return a ~= a and b ~= b or math.abs(a - b) < 2e-5 end
 

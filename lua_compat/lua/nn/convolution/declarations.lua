@@ -195,6 +195,7 @@ return {
    SpatialConvolutionMap = {
       help = 'A convolution with a table of which planes feed which.',
       arguments = 'connTable:tensor kW:whole kH:whole dW:whole=1 dH:whole=1',
+      optional = 'nInputPlane:whole? nOutputPlane:whole?',
       takes = 'dW dH',
       kernels = {
          mapped_convolution = 'otttt takes full:flag',
@@ -210,6 +211,7 @@ return {
    SpatialFullConvolutionMap = {
       help = 'A transposed convolution with a table of which planes feed which.',
       arguments = 'connTable:tensor kW:whole kH:whole dW:whole=1 dH:whole=1',
+      optional = 'nInputPlane:whole? nOutputPlane:whole?',
       takes = 'dW dH',
       thnn = {
          updateOutput = 'input output weight bias connTable nInputPlane nOutputPlane dW dH',

@@ -118,10 +118,16 @@ local DepthWise = layer.with_parameters{ name = 'SpatialDepthWiseConvolution', b
 
 -- From the first use on, its weight is viewed as output x input x height x width.
 local depthwise_output = DepthWise.updateOutput
+local kernel_sizes = declared.reader('SpatialDepthWiseConvolution', 'kW kH')
 function DepthWise:updateOutput(input)
    if self.weight:dim() == 2 then
+      local kW, kH = kernel_sizes(self)
+      if self.nInputPlane * kH * kW ~= self.weight:size(2) then
+         error(('a weight of %d columns, but kW, kH and nInputPlane make %d'):format(self.weight:size(2),
+            self.nInputPlane * kH * kW), 0)
+      end
       for _, name in ipairs{ 'weight', 'gradWeight' } do
-         self[name]:resize(self.nOutputPlane, self.nInputPlane, self.kH, self.kW)
+         self[name]:resize(self.nOutputPlane, self.nInputPlane, kH, kW)
       end
    end
    return depthwise_output(self, input)
@@ -344,7 +350,7 @@ end
 -- full: the output covers all positions where image and kernel overlap
 local function define_mapped(name, full)
    local class = torch.class('nn.' .. name, 'nn.Module')
-   local set, steps = declared.setter(name), declared.reader(name)
+   local set, steps = declared.setter(name), declared.reader(name, 'dW dH nInputPlane nOutputPlane')
 
    function class:__init(connTable, kW, kH, dW, dH)
       Module.__init(self)

@@ -90,8 +90,8 @@ local function parts(self, input, padded)
    local n, pad = input:size(d), math.abs(self.pad)
    local index = self.pad > 0 and n - self.index + 2 or self.index -- the padding is inserted before this index
    local list = {}
-   if index > 1 then list[1] = { input:narrow(d, 1, index - 1), padded and padded:narrow(d, 1, index - 1) } end
-   if index <= n then
+   if index ~= 1 then list[1] = { input:narrow(d, 1, index - 1), padded and padded:narrow(d, 1, index - 1) } end
+   if index ~= n + 1 then
       list[#list + 1] = { input:narrow(d, index, n - index + 1), padded
          and padded:narrow(d, index + pad, n - index + 1) }
    end

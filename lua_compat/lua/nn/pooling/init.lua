@@ -83,11 +83,7 @@ for _, name in ipairs{ 'reset', 'accGradParameters', 'accUpdateGradParameters', 
 end
 
 -- (sum of x^power)^(1 / power) over windows of features
-layer.plain{ name = 'FeatureLPPooling',
-   check = function(self)
-      if self.width < 2 or self.width > 16 then error('width must be within 2 to 16', 3) end
-      if self.stride < 1 or self.stride > 4 then error('stride must be within 1 to 4', 3) end
-   end,
+layer.plain{ name = 'FeatureLPPooling', check = declared.reader('FeatureLPPooling', 'width stride'),
    text = function(self)
       return ('(w%d s%d power %d batch %d'):format(self.width, self.stride, self.power, self.batch_mode and 1 or 0)
    end }

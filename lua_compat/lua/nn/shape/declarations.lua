@@ -2,6 +2,8 @@
 return {
    View = {
       help = 'The input in other sizes, without copying.',
+      fields = 'size:LongStorage',
+      optional = 'numElements:whole? numInputDims:whole?',
       usage = '(sizes)',
    },
    Reshape = {

@@ -5,8 +5,10 @@ local whole_numbers = require 'nn.shared.whole_numbers'
 
 local View, Module = torch.class('nn.View', 'nn.Module')
 
+local set_fields = declared.setter 'View'
 function View:__init(...)
    Module.__init(self)
+   set_fields(self)
    self:resetSize(...)
 end
 
@@ -18,17 +20,17 @@ function View:resetSize(...)
    else
       self.size = torch.LongStorage{ ... }
    end
-   self.numElements = 1
-   local open = false
+   local elements, open = 1, false
    for _, size in ipairs(self.size:totable()) do
       if size >= 0 then
-         self.numElements = self.numElements * size
+         elements = elements * size
       else
          assert(size == -1, 'size should be positive or -1')
          assert(not open, 'only one dimension can be at -1')
          open = true
       end
    end
+   self.numElements = elements
    return self
 end
 

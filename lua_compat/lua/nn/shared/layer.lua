@@ -112,8 +112,9 @@ function layer.with_parameters(row)
          if not weight or weight.nd ~= last then return end
          for d = 1, last do
             local name = names[d]
-            local size = name and self[name]
-            if size and whole(size) ~= weight[2 * d - 1] then
+            local size
+            if name then size = self[name] end
+            if size ~= nil and whole(size) ~= weight[2 * d - 1] then
                error(('%s: %s is %d in the weight, but the field is %s'):format(torch.type(self), name,
                   weight[2 * d - 1], tostring(size)), 0)
             end

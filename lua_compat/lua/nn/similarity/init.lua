@@ -294,6 +294,7 @@ local pairwise_gradients = PairwiseDistance.updateGradInput
 
 -- The derivative of |x| at 0, and at NaN, is drawn at random from -1 and 1.
 function PairwiseDistance:updateGradInput(input, gradOutput)
+   if type(self.norm) == 'string' then error('norm: a number expected, got a string') end -- in Torch7 only here
    local first, second = unpack(pairwise_gradients(self, input, gradOutput))
    if self.norm ~= 1 then return self.gradInput end
    local difference = torch.add(input[1], -1, input[2]):view(-1)

@@ -18,8 +18,8 @@ return {
    },
    SpatialUpSamplingBilinear = {
       help = 'Enlarges images by bilinear interpolation.',
-      arguments = 'scale_factor:number?',
-      optional = 'oheight:whole? owidth:whole?',
+      arguments = 'scale_factor:scalar?',
+      optional = 'oheight:scalar? owidth:scalar?',
       usage = '(scale)',
       thnn = {
          updateOutput = 'input output oheight owidth',
@@ -29,7 +29,7 @@ return {
    UpSampling = {
       help = 'Enlarges images or volumes, by repeating elements or by interpolation.',
       arguments = "scale_factor:number? mode:text='nearest'",
-      optional = 'odepth:whole? oheight:whole? owidth:whole?',
+      optional = 'odepth:scalar? oheight:scalar? owidth:scalar?',
       usage = '(scale, [mode])',
    },
    PixelShuffle = {
