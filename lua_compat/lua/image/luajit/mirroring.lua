@@ -2,9 +2,7 @@
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local templates = require 'torch.core.templates'
-
--- Elements as whole numbers of their size, so that any bits stay as they are.
-local WHOLES = { [1] = 'uint8_t *', [2] = 'uint16_t *', [4] = 'int32_t *', [8] = 'int64_t *' }
+local types = require 'torch.core.types'
 
 local LINES = [[
    return function(p, q, lines, n)
@@ -23,7 +21,7 @@ return function(out, src, d)
    local size, inner, n = src.T.size, 1, src[2 * d - 1]
    for k = d + 1, src.nd do inner = inner * src[2 * k - 1] end
    local lines = memory.count(src) / (n * inner)
-   local whole = ffi.typeof(inner == 1 and WHOLES[size] or 'char *')
+   local whole = inner == 1 and types.cells[size] or ffi.typeof 'char *'
    local p, q = ffi.cast(whole, memory.first_element(out)), ffi.cast(whole, memory.first_element(src))
    if inner == 1 then return lines_of(size)(p, q, lines, n) end
    local bytes = inner * size

@@ -5,6 +5,8 @@ local python = require('th.python').functions
 local tonumber, floor, ceil = tonumber, math.floor, math.ceil
 
 local function read(p, i) return p[i] end
+-- As in C: in 64 bits, of which the low bits are written.
+local function read_whole(p, i) return p[i] + 0LL end
 
 -- LuaJIT uses values from memory as they are. It may take a NaN whose bits are not those of its own NaN for a string, a
 -- table and so on, at once or after arithmetic. Uninitialised memory may contain any bits.
@@ -136,6 +138,13 @@ local function add_device_types(here)
    end
 end
 
+types.read, types.read_whole = read, read_whole
+-- By the size of an element: pointers to whole numbers, as which elements are moved so that NaNs keep their bits.
+types.cells = {}
+for size, name in pairs{ 'uint8_t', 'int16_t', [4] = 'int32_t', [8] = 'int64_t' } do
+   types.cells[size] = ffi.typeof(name .. ' *')
+end
+
 types.count = #hosts
 if python.has_cuda() then
    add_device_types(python.cuda_in_main_memory())
@@ -146,6 +155,8 @@ end
 for code = 1, types.count do
    local T = types[code]
    T.real, T.whole = T.here and T.host.floating, T.here and T.integer
+   -- How elements are read that are only moved, and for arithmetic as in C.
+   T.get_moved, T.get_as_c = T.real and T.get or read, T.real and T.get or read_whole
 end
 
 -- Codes of the types in main memory: of real numbers, and of all real or whole numbers.

@@ -20,8 +20,6 @@ local place = few.place
 
 local along = {}
 
-local function read(p, i) return p[i] end
-
 -- Up to this many elements LuaJIT is about as fast as Python: element by element; several rows at a time; and for
 -- operations that PyTorch computes in several passes or after converting to doubles.
 local MOST, MOST_IN_ROWS, MOST_IN_STEPS = 8192, 32768, 2 ^ 20
@@ -360,7 +358,7 @@ local function beside(t, d, outer, inner)
    return outer_step, step, inner_step
 end
 
-local cells = few.cells
+local cells = types.cells
 local function cells_of(t) return ffi.cast(cells[t.T.size], first_element(t)) end
 
 -- Functions for each element size. Elements are handled as whole numbers, so that NaNs keep their bits; traces are for
@@ -548,7 +546,7 @@ function along.select(r, t, d, index)
       return true
    end
    if t.nd ~= 2 or elements > few.LIMIT or not (T.real or T.whole) then return no 'slices with many short rows' end
-   local get, rows, columns, row, column = T.real and T.get or read, r[1], r[3], t[2], t[4]
+   local get, rows, columns, row, column = T.get_moved, r[1], r[3], t[2], t[4]
    for i = 0, rows - 1 do
       for j = 0, columns - 1 do
          local at = place(places, (d == 1 and i or j) * place_step, last) - 1

@@ -5,7 +5,7 @@ local memory = require 'torch.core.memory'
 local apart = require 'torch.core.overlap'
 local address_of = require('torch.core.blocks').address_of
 local few = require 'torch.luajit.elementwise'
-local finite = require 'torch.luajit.finite'
+local finite = require('torch.luajit.finite').of_type
 local templates = require 'torch.core.templates'
 local library = require 'torch.core.library'
 local shared = require 'th.python'
@@ -195,16 +195,19 @@ function blas.add(routine, n_numbers, x, y, alpha)
    routine.axpy(n, routine.alpha, x, lda, y, lda)
 end
 
--- A vector of ones of type T. (It is kept only once it is filled: Ctrl-C may come before.)
-blas.MOST_ONES = 2 ^ 12
+-- At least n ones of type T: a row's dot product with them is its sum. (They are kept only once all are there: Ctrl-C
+-- may come before.)
+local FEWEST_ONES = 2 ^ 12
 local ones = {}
-function blas.ones(T)
-   if not ones[T] then
-      local numbers = T.array(blas.MOST_ONES)
-      for i = 0, blas.MOST_ONES - 1 do numbers[i] = 1 end
-      ones[T] = numbers
+function blas.ones(T, n)
+   local found = ones[T]
+   if not found or found.n < n then
+      found = { n = max(n, FEWEST_ONES) }
+      found.numbers = T.array(found.n)
+      for i = 0, found.n - 1 do found.numbers[i] = 1 end
+      ones[T] = found
    end
-   return ones[T]
+   return found.numbers
 end
 
 -- The dot product of n numbers at x and y, of type T, as the product of a matrix with one row.
@@ -237,7 +240,7 @@ function blas.sum(t, of_squares)
    end
    local routine = blas.of_rows(T)
    if not routine then return no 'no BLAS for the type' end
-   local p, left, sum, factors = t.S.p + t.off, count(t), 0, blas.ones(T)
+   local p, left, sum, factors = t.S.p + t.off, count(t), 0, blas.ones(T, PART)
    while left > 0 do
       local length = left < PART and left or PART
       sum = sum + dot(routine, T, length, p, of_squares and p or factors)

@@ -11,7 +11,6 @@ local triples = {}
 
 local MOST = 4 -- times few.LIMIT elements: one loop replaces several operators of PyTorch
 
-local function read_whole(p, i) return p[i] + 0LL end
 local function as_it_is(v) return v end
 
 -- Sets r, of a's and b's sizes, to their cross products along d; false, with nothing done, if Python has to compute.
@@ -24,7 +23,7 @@ function triples.cross(r, a, b, d)
    local a_outers, _, a_outer, a_step, a_inner = outer_and_inner(a, d)
    local b_outers, _, b_outer, b_step, b_inner = outer_and_inner(b, d)
    if not (outer and a_outers and b_outers) then return no 'dimensions that two loops cannot follow' end
-   local get, round = T.real and T.get or read_whole, T.real and T.size < 8 and T.cast or as_it_is
+   local get, round = T.get_as_c, T.real and T.size < 8 and T.cast or as_it_is
    local p, q, u, i = first_element(r), first_element(a), first_element(b), 0
    local at, from, other = 0, 0, 0
    for _ = 1, outer * inner do

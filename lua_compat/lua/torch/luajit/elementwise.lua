@@ -152,11 +152,9 @@ local MOVE = [[
       end
    end
 ]]
-local cells, move_of = {}, {}
-few.cells = cells
-for size, name in pairs{ [1] = 'uint8_t', [2] = 'int16_t', [4] = 'int32_t', [8] = 'int64_t' } do
-   cells[size], move_of[size] = ffi.typeof(name .. ' *'), templates.compile('torch.luajit.elementwise', MOVE,
-      { turns = turns })
+local cells, move_of = types.cells, {}
+for size in pairs(cells) do
+   move_of[size] = templates.compile('torch.luajit.elementwise', MOVE, { turns = turns })
 end
 
 -- Runs the loops that `plan` has made, with strides a of p and b of q. The longer of the two inner loops becomes the
@@ -354,14 +352,10 @@ local function by_slices(loop, r, t, s, v, n, result, ...)
 end
 
 -- Whole numbers are computed as in C: in 64 bits, of which the low bits are kept.
-local function read_whole(p, i) return p[i] + 0LL end
 local function whole(v) return v and v + 0LL end
-few.read_whole = read_whole
 
-local function read(p, i) return p[i] end
-
--- How elements of type T are read for arithmetic as in C.
-local function as_c_does(_, T) return T.real and T.get or read_whole end
+local read = types.read
+local function as_c_does(_, T) return T.get_as_c end
 local function as_numbers(_, T) return T.get end
 
 -- Returns a function(r, t, s, v, n, result, may_be_many, in_one_piece) of records with n elements each. It runs `body`
@@ -556,11 +550,7 @@ local function copy_blocks(r, t, n)
       return true
    end
    if not in_blocks(r, t) then return no 'elements that form no blocks' end
-   local block, n2, n3 = turns[1], turns[2], turns[3]
-   local a2, a3, b2, b3 = steps1[2], steps1[3], steps2[2], steps2[3]
-   for i3 = 0, n3 - 1 do
-      for i2 = 0, n2 - 1 do ffi.copy(p + (i3 * a3 + i2 * a2), q + (i3 * b3 + i2 * b2), block * size) end
-   end
+   move(r.T, p, q, steps1, steps2)
    return true
 end
 
@@ -739,8 +729,8 @@ function few.product(r, beta, t, alpha, a, b)
    local a1, a2 = steps(a)
    local b1, b2 = steps(b)
    if outer then b1, b2 = 0, b1 end
-   local get = r.T.get
-   if r.T.whole then get, alpha, beta = read_whole, whole(alpha), whole(beta) end
+   local get = r.T.get_as_c
+   if r.T.whole then alpha, beta = whole(alpha), whole(beta) end
    local p, s, q, u = r.S.p + r.off, t.S.p + t.off, a.S.p + a.off, b.S.p + b.off
    local i, j = 0, 0
    for _ = 1, rows * columns do

@@ -12,8 +12,6 @@ local count, first_element, place = memory.count, memory.first_element, few.plac
 
 local places = {}
 
-local function read(p, i) return p[i] end
-
 -- The number of elements in n slices.
 local function of_slices(r, d, n) return n * count(r) / r[2 * d - 1] end
 
@@ -71,7 +69,7 @@ local LOOPS = [[
 local function writing(value)
    return templates.for_each(types, function(T)
       return templates.compile('torch.luajit.indexed_writes', LOOPS, { value = value, around = around, place = place,
-         first_element = first_element, no = no }, { get = T.real and T.get or read })
+         first_element = first_element, no = no }, { get = T.get_moved })
    end)
 end
 local copy, add, fill = writing 'get(q, other)', writing 'get(p, to) + get(q, other)', writing 'v'

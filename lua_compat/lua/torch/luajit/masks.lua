@@ -113,11 +113,9 @@ local MOVE = [=[
       for k = 0, n - 1 do p[places[k]] = q[k] end
    end
 ]=]
-local cells, select_cells, copy_cells, fill, value_of = {}, {}, {}, {}, {}
-for size, ctype in pairs{ [1] = 'uint8_t', [2] = 'int16_t', [4] = 'int32_t', [8] = 'int64_t' } do
-   cells[size] = ffi.typeof(ctype .. ' *')
+local cells, select_cells, copy_cells, fill, number_cell = types.cells, {}, {}, {}, ffi.new 'int64_t[1]'
+for size in pairs(cells) do
    select_cells[size], copy_cells[size] = templates.compile('torch.luajit.masks', MOVE, {})
-   value_of[size] = ffi.new(ctype .. '[1]')
    fill[size] = templates.compile('torch.luajit.masks', FILL, { zero = size == 8 and '0LL' or 0 })
 end
 
@@ -136,9 +134,8 @@ function masks.fill(r, mask, number)
       p, moved = to_be_written(r, 1, n)
       if not p then return no 'elements that are not contiguous' end
    end
-   local cell = value_of[size]
-   cast(T.pointer, cell)[0] = number
-   fill[size](cast(cells[size], p), ones, n, cell[0])
+   cast(T.pointer, number_cell)[0] = number
+   fill[size](cast(cells[size], p), ones, n, cast(cells[size], number_cell)[0])
    if moved then put_back(r, p) end
    return true
 end

@@ -11,11 +11,6 @@ local in_one_piece, is_apart, min, max, floor = few.in_one_piece, apart.is_apart
 
 local matrices = {}
 
-local function read(p, i) return p[i] end
-
--- How elements are read that are only moved.
-local function reader(T) return T.real and T.get or read end
-
 -- Copies n elements from q + from, with stride `step`, to p + to, with stride `other`.
 local function move(p, to, other, q, from, step, n, get)
    for _ = 1, n do
@@ -34,11 +29,12 @@ function matrices.diagonal(r, t, k)
       return no 'many elements, other types, or a result that shares memory'
    end
    if t.nd == 2 then
-      move(first_element(r), 0, r[2], first_element(t), start_of_diagonal(k, t[2], t[4]), t[2] + t[4], r[1], reader(T))
+      local first = start_of_diagonal(k, t[2], t[4])
+      move(first_element(r), 0, r[2], first_element(t), first, t[2] + t[4], r[1], T.get_moved)
       return true
    end
    if not few.zero(r, n) then return false end
-   move(first_element(r), start_of_diagonal(k, r[2], r[4]), r[2] + r[4], first_element(t), 0, t[2], t[1], reader(T))
+   move(first_element(r), start_of_diagonal(k, r[2], r[4]), r[2] + r[4], first_element(t), 0, t[2], t[1], T.get_moved)
    return true
 end
 
@@ -46,9 +42,8 @@ end
 function matrices.trace(t)
    local T, n = t.T, min(t[1], t[3])
    if n > few.LIMIT or few.LIMIT == 0 or not (T.real or T.whole) then return no 'many elements, or halves' end
-   local p, get, step, sum = first_element(t), T.get, t[2] + t[4], 0
-   if T.whole then get, sum = few.read_whole, 0LL end
-   local at = 0
+   local p, get, step, at = first_element(t), T.get_as_c, t[2] + t[4], 0
+   local sum = T.whole and 0LL or 0
    for _ = 1, n do sum, at = sum + get(p, at), at + step end
    return tonumber(sum)
 end

@@ -1,36 +1,22 @@
 -- Converts real numbers to whole ones, and 64-bit whole numbers to floats, if all processors give the same results for
 -- these numbers. The high bits of all numbers are checked first, instead of each number (core/types.lua handles the
 -- others).
-local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local templates = require 'torch.core.templates'
+local below = require('torch.luajit.finite').below
 
-local LOOPS = [[
-   local function fit(q, n)
-      local w, rest = cast(words, q), n - n % 4
-      local a, b, c, d = 0, 0, 0, 0
-      for i = 0, rest - 1, 4 do
-         local j = $step * i + $step - 1
-         local k, l, m = j + $step, j + 2 * $step, j + 3 * $step
-         a, b, c, d = max(a, $size(w[j])), max(b, $size(w[k])), max(c, $size(w[l])), max(d, $size(w[m]))
-      end
-      for i = rest, n - 1 do a = max(a, $size(w[$step * i + $step - 1])) end
-      return max(max(a, b), max(c, d)) < $bound
-   end
-   local function convert(p, q, n)
+local LOOP = [[
+   return function(p, q, n)
       local rest = n - n % 4
       for i = 0, rest - 1, 4 do
          p[i], p[i + 1], p[i + 2], p[i + 3] = $read(q[i]), $read(q[i + 1]), $read(q[i + 2]), $read(q[i + 3])
       end
       for i = rest, n - 1 do p[i] = $read(q[i]) end
    end
-   return { fit = fit, convert = convert }
 ]]
 
--- The bits of a number's high word that are compared, and the value from which a number is too large. For real numbers
--- the bits of 2^31 or 2^63 (NaN and infinity have higher ones); for whole numbers those of 2^53, up to which doubles
--- are exact.
-local SIZE_OF_REAL, SIZE_OF_WHOLE = 'band($1, 0x7fffffff)', 'bxor($1, arshift($1, 31))'
+-- The bits of a high word from which a number is too large (luajit/finite.lua). For real numbers they are those of 2^31
+-- or 2^63 (NaN and infinity have higher ones); for whole numbers those of 2^53, up to which doubles are exact.
 local BOUNDS = {
    Double = { [4] = 0x41e00000, [8] = 0x43e00000 },
    Float = { [4] = 0x4f000000, [8] = 0x5f000000 },
@@ -52,9 +38,8 @@ add(types.Float, types.Long)
 
 local loops_of = templates.for_each(keys, function(key)
    local R, T = unpack(pairs_of[key])
-   return templates.compile('torch.luajit.truncation', LOOPS, { words = ffi.typeof 'int32_t *', step = T.size / 4,
-      bound = T.real and BOUNDS[T.name][R.size == 8 and 8 or 4] or 2 ^ 21, read = T.real and '$1' or 'tonumber($1)',
-      size = T.real and SIZE_OF_REAL or SIZE_OF_WHOLE })
+   return { fit = below(T, T.real and BOUNDS[T.name][R.size == 8 and 8 or 4] or 2 ^ 21),
+      convert = templates.compile('torch.luajit.truncation', LOOP, { read = T.real and '$1' or 'tonumber($1)' }) }
 end)
 
 local truncation = {}

@@ -94,7 +94,7 @@ end
 -- which one factor is 1 or -1.
 local FEWEST_BY_BLAS = 256 -- elements
 local MOST_ADDED = 2 ^ 16  -- for more, several threads are faster
-local MOST_SCALED = blas.MOST_ONES -- in a scratch buffer
+local MOST_SCALED = 2 ^ 12 -- in a scratch buffer
 
 -- The routines for r, t and perhaps s, of n elements each, if BLAS applies; r then holds a copy of t. Small n only if
 -- the library is worth loading.
@@ -139,7 +139,7 @@ local function add_number_by_blas(r, t, v, n)
    end
    local routine = begin_by_blas(r, t, nil, n)
    if not routine then return false end
-   blas.add(routine, n, blas.ones(r.T), first_element(r), v)
+   blas.add(routine, n, blas.ones(r.T, n), first_element(r), v)
    return true
 end
 

@@ -183,7 +183,7 @@ end
 
 -- Adds scale times the sums over each plane to a bias's gradient.
 local function accumulate_bias(g, grad_bias, gradient, scale, planes, pixels)
-   local of_ones = rooms.ones(g.T, pixels)
+   local of_ones = blas.ones(g.T, pixels)
    for i = 0, g.images - 1 do
       blas.add_rows(g.routine, grad_bias, scale, gradient + i * planes * pixels * g.size, planes, pixels, of_ones)
    end

@@ -112,7 +112,7 @@ function luajit.temporal_convolution_grad_parameters(grad_weight, grad_bias, x, 
    routine.transpose_and_multiply(bytes_at(grad_weight), 1, scale, gradient, rows_of(x, windows, span, step), outputs,
       n, length)
    if grad_bias then
-      blas.add_columns(routine, bytes_at(grad_bias), scale, gradient, n, outputs, rooms.ones(T, n))
+      blas.add_columns(routine, bytes_at(grad_bias), scale, gradient, n, outputs, blas.ones(T, n))
    end
    return true
 end

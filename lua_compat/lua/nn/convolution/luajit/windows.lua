@@ -10,6 +10,7 @@
 local ffi = require 'ffi'
 local blas = require 'torch.luajit.blas'
 local templates = require 'torch.core.templates'
+local types = require 'torch.core.types'
 local gates = require 'nn.shared.luajit.gates'
 local rooms = require 'nn.shared.luajit.scratch'
 local lengths = require 'nn.shared.luajit.copy_rows'
@@ -176,21 +177,21 @@ local FILL = [[
       end
    end
 ]]
-local inward, outward, filling, pointers = {}, {}, {}, { [4] = ffi.typeof('int32_t *'), [8] = ffi.typeof('int64_t *') }
+local inward, outward, filling, cells = {}, {}, {}, types.cells
 local function make(size) -- separate traces for each size
    if inward[size] then return end
    inward[size], outward[size] = both_ways(PIXELS, 'phases[base + place] = image[i]', 'image[i] = phases[base + place]')
    filling[size] = templates.compile('nn.convolution.luajit.windows', FILL, {})
 end
 templates.on_first_use(function()
-   for size in pairs(pointers) do make(size) end
+   for _, code in ipairs(types.codes_of_reals) do make(types[code].size) end
 end)
 
 -- Moves the pixels in use of n images at p to their phases (is_inward), or back.
 local function move(g, phases, p, n, is_inward)
    if g.dw == 1 then return (is_inward and rows_inward or rows_outward)(g, phases, p, n * g.planes) end
    make(g.size)
-   local pointer = pointers[g.size]
+   local pointer = cells[g.size]
    return (is_inward and inward or outward)[g.size](g, cast(pointer, phases), cast(pointer, p), n * g.planes)
 end
 
@@ -261,7 +262,7 @@ function windows.begin(g, p, count, n, start, several)
    if not start then return fill(p, count * n * size) end
    if n <= MOST_FILLED then
       make(size)
-      return filling[size](cast(pointers[size], p), cast(pointers[size], start), count, n, several)
+      return filling[size](cast(cells[size], p), cast(cells[size], start), count, n, several)
    end
    local bytes = n * size
    for k = 0, count - 1 do

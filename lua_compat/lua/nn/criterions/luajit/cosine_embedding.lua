@@ -6,7 +6,7 @@ local pairs_of_rows = require 'nn.similarity.luajit.pairs'
 
 local luajit, no = ways.luajit, ways.no
 local of, seen = numbers.of, numbers.seen
-local both, rows_and_columns = pairs_of_rows.both, pairs_of_rows.rows_and_columns
+local both, rows_and_columns = pairs_of_rows.both, numbers.rows_and_columns
 local may_write, write_both = pairs_of_rows.may_write, pairs_of_rows.write_both
 local cosine, cosine_slope = pairs_of_rows.cosine, pairs_of_rows.cosine_slope
 

@@ -6,19 +6,12 @@ local numbers = require 'nn.shared.luajit.as_doubles'
 
 local luajit, no = ways.luajit, ways.no
 local count, same_size, max, min = memory.count, memory.same_size, math.max, math.min
-local of, soften, squash, sum, write = numbers.of, numbers.soften, numbers.squash, numbers.sum, numbers.write
+local of, both, soften, squash, sum, write = numbers.of, numbers.both, numbers.soften, numbers.squash, numbers.sum,
+   numbers.write
 
 local LINEAR = 20 -- from here on, log(1 + exp(x)) is taken as x
 
 local logistic = { forward = {}, backward = {} }
-
--- Two tensors of one type and number of elements, as doubles.
-local function both(x, y)
-   if count(x) ~= count(y) then return no 'tensors of different sizes' end
-   if not gates.typed(x.T, y) then return nil end
-   local p = of('first', x)
-   return p, p and of('second', y)
-end
 
 local function scale(p, n, factor)
    if factor ~= 1 then

@@ -5,19 +5,11 @@ local no = require('torch.core.ways').no
 local gates = require 'nn.shared.luajit.gates'
 local numbers = require 'nn.shared.luajit.as_doubles'
 
-local count, is_contiguous, max, min = memory.count, memory.is_contiguous, math.max, math.min
+local count, is_contiguous, max = memory.count, memory.is_contiguous, math.max
+local rows_and_columns, gate = numbers.rows_and_columns, numbers.gate
 local INFINITE = math.huge
 
 local classes = {}
-
--- The numbers of rows and columns of scores.
-local function rows_and_columns(x)
-   if x.nd == 2 then return x[1], x[3] end
-   return 1, x[1]
-end
-
--- 1 for a number above zero, 0 for zero
-local function gate(z) return (min(1, z * 1e308 * 1e308)) end
 
 -- A scratch buffer with n whole numbers, each in least..last; nil if any is not.
 local function places_of(name, t, n, least, last)

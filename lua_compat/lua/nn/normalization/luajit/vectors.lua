@@ -7,7 +7,7 @@ local pairs_of_rows = require 'nn.similarity.luajit.pairs'
 
 local luajit, no = ways.luajit, ways.no
 local max, abs, huge = math.max, math.abs, math.huge
-local of, both, rows_and_columns = numbers.of, pairs_of_rows.both, pairs_of_rows.rows_and_columns
+local of, both, rows_and_columns = numbers.of, pairs_of_rows.both, numbers.rows_and_columns
 local raised, dot = pairs_of_rows.raised, pairs_of_rows.dot
 
 -- Rows divided by (sum of |x|^power + eps)^(1 / power) or, for an infinite power, by the largest |x| + eps.

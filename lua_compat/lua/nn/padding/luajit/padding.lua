@@ -3,6 +3,7 @@
 -- each time.
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
+local types = require 'torch.core.types'
 local blas = require 'torch.luajit.blas'
 local ways = require 'torch.core.ways'
 local gates = require 'nn.shared.luajit.gates'
@@ -55,9 +56,6 @@ local function completing(kind)
    end
 end
 
--- Elements are handled as whole numbers, so that NaNs keep their bits.
-local CELLS = { [4] = ffi.typeof('int32_t *'), [8] = ffi.typeof('int64_t *') }
-
 -- Copies column `from` of `rows` rows to column `to`; rows are `step` elements apart.
 local function copy_column(cells, to, from, rows, step)
    for k = 0, (rows - 1) * step, step do cells[to + k] = cells[from + k] end
@@ -78,7 +76,7 @@ local function pad_planes(g, kind, size, p, q, planes)
    for k = 1, #rows do
       copying(first + rows[k] * padded, first + sources_of_rows[k] * padded, 1, planes, plane, plane, 0, row)
    end
-   local cells = cast(CELLS[size], p)
+   local cells = cast(types.cells[size], p)
    for k = 1, #g.columns do copy_column(cells, g.columns[k], g.column_sources[k], planes * g.high, g.wide) end
 end
 

@@ -66,6 +66,25 @@ function numbers.seen(name, t, most)
    return few.reads_plainly(t, t) and t.S.p + t.off or numbers.of(name, t, most)
 end
 
+-- Two tensors of one type with as many elements, read by `numbers_of` (numbers.of, the default, if they will be
+-- overwritten); nil if Python has to compute.
+function numbers.both(a, b, numbers_of)
+   if count(a) ~= count(b) then return no 'tensors of different sizes' end
+   if not gates.typed(a.T, b) then return nil end
+   numbers_of = numbers_of or numbers.of
+   local p = numbers_of('first', a)
+   return p, p and numbers_of('second', b)
+end
+
+-- The numbers of rows and columns of a matrix; a vector is a row.
+function numbers.rows_and_columns(x)
+   if x.nd == 2 then return x[1], x[3] end
+   return 1, x[1]
+end
+
+-- 1 for a number above zero, else 0
+function numbers.gate(x) return (min(1, max(0, x * 1e308 * 1e308))) end
+
 -- The weights of n classes, from a tensor of type T or nil, in a scratch buffer; nil if the tensor is unsuitable.
 function numbers.weights(weights, T, n)
    if weights then return gates.vector(weights, T, n, true) and numbers.of('weights', weights) end

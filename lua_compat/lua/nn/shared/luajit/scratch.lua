@@ -8,23 +8,8 @@ local is_contiguous, resize, cast = memory.is_contiguous, memory.resize, ffi.cas
 
 local rooms = { room = new_rooms() }
 
--- n ones of type T: a row's dot product with them is its sum.
-local ones = {}
-function rooms.ones(T, n)
-   local found = ones[T]
-   if not found or found.n < n then
-      found = { n = n, numbers = ffi.new(T.array, n) }
-      for k = 0, n - 1 do found.numbers[k] = 1 end
-      ones[T] = found
-   end
-   return found.numbers
-end
-
 -- (In parentheses, because LuaJIT does not compile a function that ends in a tail call of an FFI function.)
 function rooms.bytes_at(t) return (cast('char *', t.S.p + t.off)) end
-
--- Whether a tensor has elements, of type T, and is contiguous.
-function rooms.plain(t, T) return t.T == T and t.S and t.nd > 0 and is_contiguous(t) end
 
 -- Whether r has the sizes of x (images, sequences or, if frames are given, volumes) but the given rows and columns, and
 -- planes and frames if given.

@@ -114,7 +114,7 @@ function luajit.bilinear_grad_parameters(grad_weight, grad_bias, a, b, grad_outp
    local n = outputs * a[3]
    routine.transpose_and_multiply(bytes_at(grad_weight), 1, 1, spread(a, grad_output), bytes_at(b), n, rows, second)
    if grad_bias then
-      blas.add_columns(routine, bytes_at(grad_bias), scale, bytes_at(grad_output), rows, outputs, rooms.ones(T, rows))
+      blas.add_columns(routine, bytes_at(grad_bias), scale, bytes_at(grad_output), rows, outputs, blas.ones(T, rows))
    end
    return true
 end

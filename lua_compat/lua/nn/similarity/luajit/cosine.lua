@@ -4,6 +4,7 @@ local types = require 'torch.core.types'
 local ways = require 'torch.core.ways'
 local gates = require 'nn.shared.luajit.gates'
 local numbers = require 'nn.shared.luajit.as_doubles'
+local dot = require('nn.similarity.luajit.pairs').dot
 
 local luajit, no = ways.luajit, ways.no
 local count, sqrt, room, seen = memory.count, math.sqrt, numbers.room, numbers.seen
@@ -11,21 +12,10 @@ local count, sqrt, room, seen = memory.count, math.sqrt, numbers.room, numbers.s
 local MOST = 2 ^ 17   -- products
 local EPSILON = 1e-12 -- so that no length is zero
 
--- The dot product of the n numbers from p[at] on with themselves, in four sums that do not depend on each other.
-local function square(p, at, n)
-   local s0, s1, s2, s3 = 0, 0, 0, 0
-   for k = at, at + n - 4, 4 do
-      s0, s1 = s0 + p[k] * p[k], s1 + p[k + 1] * p[k + 1]
-      s2, s3 = s2 + p[k + 2] * p[k + 2], s3 + p[k + 3] * p[k + 3]
-   end
-   for k = at + n - n % 4, at + n - 1 do s0 = s0 + p[k] * p[k] end
-   return s0 + s1 + s2 + s3
-end
-
 -- A scratch buffer with the norms of rows of n numbers.
 local function lengths(name, p, rows, n)
    local found = room(name, rows)
-   for i = 0, rows - 1 do found[i] = sqrt(square(p, i * n, n)) + EPSILON end
+   for i = 0, rows - 1 do found[i] = sqrt(dot(p, p, i * n, n)) + EPSILON end
    return found
 end
 

@@ -8,22 +8,14 @@ local of_sum = require('torch.luajit.norms').of_sum
 local luajit, no = ways.luajit, ways.no
 local count, resize = memory.count, memory.resize
 local sqrt, max, abs, huge = math.sqrt, math.max, math.abs, math.huge
-local of, seen = numbers.of, numbers.seen
+local of, seen, rows_and_columns = numbers.of, numbers.seen, numbers.rows_and_columns
 
 local EPSILON = 1e-12 -- keeps squared norms above zero
 
-local function rows_and_columns(x)
-   if x.nd == 2 then return x[1], x[3] end
-   return 1, x[1]
-end
-
--- Two batches of rows, or two rows, as doubles, read by `numbers_of` (numbers.of if they will be overwritten); nil if
--- Python has to compute.
+-- Two batches of rows, or two rows, as doubles (numbers.both).
 local function both(a, b, numbers_of)
    if a.nd < 1 or a.nd > 2 then return no 'neither a matrix nor a vector' end
-   if not gates.typed(a.T, b) or not gates.same_size(a, b) then return nil end
-   local p = numbers_of('first', a)
-   return p, p and numbers_of('second', b)
+   if gates.same_size(a, b) then return numbers.both(a, b, numbers_of) end
 end
 
 -- a ^ power, with products for small whole powers: C's function takes ten times as long as a product.
@@ -156,7 +148,6 @@ function luajit.pairwise_distance_gradients(grad_a, grad_b, a, b, gradient, p)
 end
 
 return {
-   both = both, rows_and_columns = rows_and_columns, raised = raised, dot = dot, may_write = may_write,
-      write_both = write_both,
-   cosine = value.cosine_distance, cosine_slope = slope.cosine_distance
+   both = both, raised = raised, dot = dot, may_write = may_write, write_both = write_both,
+   cosine = value.cosine_distance, cosine_slope = slope.cosine_distance,
 }

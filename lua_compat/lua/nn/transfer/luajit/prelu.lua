@@ -8,7 +8,7 @@ local leaky = require('nn.transfer.luajit.rectifiers').leaky
 
 local luajit, no = ways.luajit, ways.no
 local count, first_element, max, min = memory.count, memory.first_element, math.max, math.min
-local of, seen, room, place_for = numbers.of, numbers.seen, numbers.room, numbers.place_for
+local of, seen, room, place_for, gate = numbers.of, numbers.seen, numbers.room, numbers.place_for, numbers.gate
 
 -- The weights of the elements of one sample, in a scratch buffer; and the numbers of samples and of elements in each.
 local function beside(x, weight)
@@ -51,14 +51,9 @@ function luajit.prelu(out, x, weight)
    return numbers.write(out, r, 1)
 end
 
--- 1 for a number above zero, else 0
-local function gate(x) return (min(1, max(0, x * 1e308 * 1e308))) end
-
 -- The input and the gradient as doubles.
 local function with_gradient(x, grad_output)
-   if not gates.typed(x.T, grad_output) or not gates.same_size(x, grad_output) then return nil end
-   local p = seen('first', x)
-   return p, p and seen('second', grad_output)
+   if gates.same_size(x, grad_output) then return numbers.both(x, grad_output, seen) end
 end
 
 function luajit.prelu_grad_input(gradient, x, grad_output, weight)

@@ -6,10 +6,11 @@ local ways = require 'torch.core.ways'
 local templates = require 'torch.core.templates'
 local gates = require 'nn.shared.luajit.gates'
 local numbers = require 'nn.shared.luajit.as_doubles'
+local in_one_piece = require('nn.shared.luajit.scratch').in_one_piece
 local soft_planes = require 'nn.transfer.luajit.softmax_of_images'
 
 local luajit, no = ways.luajit, ways.no
-local count, is_contiguous, first_element = memory.count, memory.is_contiguous, memory.first_element
+local count, first_element = memory.count, memory.first_element
 local exponentiate, room = numbers.exponentiate, numbers.room
 
 -- elements, for logarithms and for gradients of doubles; PyTorch computes the others faster from this size on
@@ -24,23 +25,10 @@ local function begin(out, x, y, name, is_gradient)
       and gates.resized_as(out, x)
 end
 
--- A copy of the elements of a vector or matrix, row by row, in scratch memory: plain numbers.
-local function copied(name, t)
-   local q, get, n, last = first_element(t), t.T.get, count(t), 2 * t.nd - 1
-   local p, classes, row, column = room(name, n), t[last], t[2], t[last + 1]
-   for first = 0, n - 1, classes do
-      local from = first / classes * row
-      for k = first, first + classes - 1 do p[k], from = get(q, from), from + column end
-   end
-   return p
-end
-
--- Pointers to the elements of two such tensors, row by row, and how they are read: as PLAIN numbers, or by a type's
--- get.
+-- How the elements of two contiguous tensors are read, as PLAIN numbers or by a type's get, and pointers to them.
 local PLAIN = 0
 local function read(p, k) return p[k] end
 local function elements_of(x, y)
-   if not (is_contiguous(x) and is_contiguous(y)) then return PLAIN, copied('first', x), copied('second', y) end
    return few.reads_plainly(x, y) and PLAIN or x.T.host.code, first_element(x), first_element(y)
 end
 
@@ -83,6 +71,7 @@ local soft_gradients, log_soft_gradients = of_rows('p[$at]', 0, 's@ + $u * $q', 
 function luajit.class_softmax(out, x, name)
    if x.nd > 2 then return soft_planes.forward(out, x, SOFT[name], name == 'log_softmax') end
    if not begin(out, x, x, name) then return false end
+   x = in_one_piece(x)
    local n, classes, p, e = count(x), x[2 * x.nd - 1], first_element(out), room('exponentials', count(x))
    local rows, kind, q = n / classes, elements_of(x, x)
    subtract_greatest(kind)(nil, q, nil, e, rows, classes, SOFT[name])
@@ -100,6 +89,7 @@ end
 function luajit.class_softmax_gradient(gradient, y, grad_output, name)
    if y.nd > 2 then return soft_planes.gradient(gradient, y, grad_output, SOFT[name], name == 'log_softmax') end
    if not begin(gradient, y, grad_output, name, true) then return false end
+   y, grad_output = in_one_piece(y), in_one_piece(grad_output)
    local n, classes, p, kind, q, u = count(y), y[2 * y.nd - 1], first_element(gradient), elements_of(y, grad_output)
    if name == 'log_softmax' then
       local e, get = room('exponentials', n), kind == PLAIN and read or y.T.get

@@ -1,6 +1,7 @@
 -- Groups of planes turned into larger images, and back, for few elements.
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
+local types = require 'torch.core.types'
 local templates = require 'torch.core.templates'
 local no = require('torch.core.ways').no
 local gates = require 'nn.shared.luajit.gates'
@@ -36,9 +37,7 @@ local function loops(move)
 end
 local enlarge, gather = loops 'p[at] = q[k]', loops 'q[k] = p[at]'
 
--- As whole numbers, which have the same bits afterwards.
-local POINTERS = { [4] = ffi.typeof 'int32_t *', [8] = ffi.typeof 'int64_t *' }
-local function pointer(t) return cast(POINTERS[t.T.size], first_element(t)) end
+local function pointer(t) return cast(types.cells[t.T.size], first_element(t)) end
 
 -- The planes of all images, their height and width; nil where Python has to compute.
 local function sizes_of(x, factor)

@@ -100,8 +100,6 @@ local of_type = templates.for_each(types, function()
    return { ascending = algorithms '<', descending = algorithms '>' }
 end)
 
-local function read(p, i) return p[i] end
-
 local words, doubles = rows.array(ffi.typeof 'int32_t'), rows.array(ffi.typeof 'double')
 local arrays = {}
 for code = 1, types.count do arrays[types[code]] = rows.array(types[code].element) end
@@ -137,7 +135,7 @@ local function order_row(r, l, t, d, starts, row, wanted)
          ffi.copy(v, source, n * T.size)
          T.tidy(v, 0, n - 1)
       else
-         local get = T.floating and T.get or read
+         local get = T.get_moved
          for i = 0, n - 1 do v[i] = get(source, i * step) end
       end
    end
