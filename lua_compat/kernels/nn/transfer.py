@@ -29,7 +29,7 @@ def _sqrt_gradient(out: Tensor, y: Tensor, g: Tensor) -> None:
 
 # name -> (function of the input, gradient of (input or output, gradient of the output)), then the parameters;
 # the result is written to the first argument. The modules declare whether the gradient takes the input or the
-# output (``of_output`` in nn/transfer.lua).
+# output (``of_output`` in nn/transfer/init.lua).
 _FUNCTIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "abs": (
         lambda out, x: torch.abs(x, out=out),
