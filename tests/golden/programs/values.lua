@@ -204,3 +204,43 @@ print '-- a bottle of as many dimensions as it takes, with a gradient that lies 
 local bottle, apart = nn.Bottle(nn.Identity()), torch.range(1, 6):view(3, 2):t()
 bottle:forward(torch.ones(2, 3))
 print(row(bottle:backward(torch.ones(2, 3), apart):reshape(6)), bottle.gradInput:stride(1))
+
+print '-- strides that stay where a tensor gets another storage but keeps its sizes'
+local numbers = torch.range(1, 9)
+for _, view in ipairs{ torch.ones(3, 2):select(2, 1), torch.ones(1):expand(3), torch.ones(2, 2):t() } do
+   view:set(numbers:storage(), 2, view:size())
+   print(row(view:clone():view(-1)), view:stride(1), view:stride(view:dim()))
+end
+local apart = torch.ones(3, 3):select(2, 1)
+print(apart:set(numbers:storage(), 1, 3, -1):stride(1), apart:set(numbers:storage(), 1, 2):stride(1))
+
+print '-- callbacks that return false, true or too few elements'
+local function keep_small(x) return x > 1 and 0 end
+for _, kind in ipairs{ 'Double', 'Float', 'Byte' } do
+   local x = torch[kind .. 'Tensor']{ 1, 2, 1 }
+   print(row(x:clone():apply(keep_small)), row(x:clone():map(x, keep_small)), row(x:clone():map2(x, x, keep_small)))
+   print(row(x:clone():apply(function(y) return y == 2 end)), row(x:clone():map(x, function(y, z) return y == z end)))
+   for _, y in ipairs{ x:narrow(1, 1, 2), x:view(3, 1):expand(3, 2) } do
+      local _, text = pcall(x.map, x, y, keep_small)
+      print(text:match('size mismatch') or text:match('inconsistent tensor size'))
+   end
+end
+
+print '-- numbers that end within a word'
+local name = os.tmpname()
+for _, text in ipairs{ '12abc', '1,2', '1.9 2', '5000000000 -129', '99999999999999999999', '0x1p3', '1e400 7', 'x', '' } do
+   local file = io.open(name, 'w')
+   file:write(text)
+   file:close()
+   for _, kind in ipairs{ 'Double', 'Float', 'Long', 'Int', 'Short', 'Char' } do
+      file = torch.DiskFile(name):quiet()
+      local found = {}
+      for k = 1, 3 do
+         local x = file['read' .. kind](file)
+         found[k] = file:hasError() and 'none' or x
+      end
+      print(kind, text, table.concat(found, ' '), file:position())
+      file:close()
+   end
+end
+os.remove(name)

@@ -428,6 +428,15 @@ local function resize_plain(r, nd, rows, columns)
 end
 memory.resize_plain = resize_plain
 
+-- Whether a tensor has these sizes and, where they are given, strides: then its own strides stay.
+local function lies_so(r, nd, sizes, strides)
+   if nd ~= r.nd then return false end
+   for d = 1, nd do
+      if sizes[d] ~= r[2 * d - 1] or (strides and strides[d] >= 0 and strides[d] ~= r[2 * d]) then return false end
+   end
+   return true
+end
+
 -- Resizes to sizes[1..nd] and strides[1..nd] (nil: contiguous; a negative stride means the contiguous one). Memory
 -- grows where necessary; if it cannot, the tensor is unchanged.
 function memory.resize(r, nd, sizes, strides)
@@ -435,16 +444,7 @@ function memory.resize(r, nd, sizes, strides)
    local kept = 0
    while kept < nd and sizes[kept + 1] > 0 do kept = kept + 1 end
    nd = kept
-   if nd == r.nd then
-      local same = true
-      for d = 1, nd do
-         if sizes[d] ~= r[2 * d - 1] or (strides and strides[d] >= 0 and strides[d] ~= r[2 * d]) then
-            same = false
-            break
-         end
-      end
-      if same then return end
-   end
+   if lies_so(r, nd, sizes, strides) then return end
    if nd == 0 then
       drop_handle(r)
       r.nd = 0
@@ -483,6 +483,10 @@ function memory.set_storage(r, S, off, nd, sizes, strides)
    if type(off) == 'number' and off < 0 then error('Tensor: invalid storage offset', 0) end
    check_whole(off, 0, 'Tensor: storage offset')
    drop_handle(r)
+   if lies_so(r, nd, sizes, strides) then
+      strides = {}
+      for d = 1, nd do strides[d] = r[2 * d] end
+   end
    r.S, r.off = S, off
    r.nd = 0 -- makes resize check the storage's size in any case
    memory.resize(r, nd, sizes, strides)

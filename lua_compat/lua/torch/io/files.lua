@@ -171,7 +171,9 @@ function File:seek(position)
    local state = opened(self)
    position = errors.whole(position, 2)
    if not (position >= 1) then errors.argument(2, 'position has to be greater than 0!', 'File.c:55') end
-   if not state.stream:seek(position - 1) then failed(state, ('unable to seek to position %d'):format(position - 1)) end
+   if not state.stream:seek(position - 1) then
+      failed(state, ('unable to seek %s position %d'):format(state.name and 'to' or 'at', position - 1))
+   end
    return self
 end
 function File:seekEnd()
@@ -217,7 +219,8 @@ local function binary_write(state, p, size, n)
    return math.floor(state.stream:write(p, n * size) / size)
 end
 
--- Numbers as text. A word is read into word_text and ends with a zero; no number is as long as the buffer.
+-- Numbers as text, read as C's scanf reads them: a number ends where the text no longer continues it (12abc, 1,2). A
+-- word is read into word_text and ends with a zero; no number is as long as the buffer.
 local LONGEST_WORD = 511
 local word_text, word_rest = ffi.new('char[?]', LONGEST_WORD + 1), ffi.new('char *[1]')
 
@@ -227,32 +230,34 @@ local function is_space(byte) return byte == 32 or (byte >= 9 and byte <= 13) en
 local function read_word(stream)
    local byte, n = nil, 0
    repeat byte = stream:byte() until not byte or not is_space(byte)
-   while byte and not is_space(byte) do
-      if n < LONGEST_WORD then word_text[n] = byte end
+   while byte and n < LONGEST_WORD and not is_space(byte) do
+      word_text[n] = byte
       n = n + 1
       byte = stream:byte()
    end
    if byte then stream:unread() end
-   word_text[math.min(n, LONGEST_WORD)] = 0
+   word_text[n] = 0
    return n
 end
 
--- Whether C's conversion function consumed all n characters of the word.
-local function was_whole(n) return n > 0 and word_rest[0] - word_text == n end
+-- Puts back what C's conversion function left of a word of n bytes, where the file is not a pipe. Returns whether there
+-- was a number.
+local function was_number(stream, n)
+   local taken = word_rest[0] - word_text
+   return (taken == n or stream:seek(stream:position() - (n - taken))) and taken > 0 and taken < LONGEST_WORD
+end
 
 local function read_number(stream)
    local n = read_word(stream)
    local value = C.strtod(word_text, word_rest)
-   if was_whole(n) then return value == value and value or 0 / 0 end
+   if was_number(stream, n) then return value == value and value or 0 / 0 end
 end
 
--- Reads a whole number, including digits beyond 2^53; other numbers lose their fraction.
+-- Reads a whole number, including digits beyond 2^53.
 local function read_whole_number(stream)
    local n = read_word(stream)
    local value = C.strtoll(word_text, word_rest, 10)
-   if was_whole(n) then return value end
-   value = C.strtod(word_text, word_rest)
-   if was_whole(n) then return value end
+   if was_number(stream, n) then return value end
 end
 
 local function end_of_line(state, n)
@@ -268,7 +273,8 @@ local function install(name, T, text_format)
    local size, get, set = T.size, T.get, T.set
    local raw = size == 1 -- in ascii mode, too, bytes and chars are written as they are
    local is_long = name == 'Long'
-   local read_one = is_long and read_whole_number or read_number
+   local whole = T.integer
+   local read_one = whole and read_whole_number or read_number
    local element = ffi.typeof(T.pointer)
 
    local function text_of(p, i)
@@ -293,7 +299,7 @@ local function install(name, T, text_format)
          while read < n do
             local value = read_one(state.stream)
             if not value then break end
-            if is_long then p[read] = value else set(p, read, value) end
+            if whole then p[read] = value else set(p, read, value) end
             read = read + 1
          end
          end_of_line(state, n)
@@ -333,6 +339,7 @@ local function install(name, T, text_format)
    File['read' .. name] = function(self, target)
       local state = opened(self, false)
       if target == nil then
+         cell[0] = 0 -- the result in quiet mode where there is no number
          read_elements(state, ffi.cast(element, cell), 1)
          return get(ffi.cast(element, cell), 0)
       end

@@ -36,8 +36,10 @@ local function offsets(r)
 end
 elements.offsets = offsets
 
-local function result_of(value)
-   local number = tonumber(value)
+-- The number that a callback returned. Where all tensors are contiguous, Torch7 also accepts booleans: true is 1, and
+-- false leaves the element alone.
+local function result_of(value, contiguous)
+   local number = contiguous and value == true and 1 or tonumber(value)
    if not number then errors.raise('given function should return a number or nil', 'Tensor.c:1178') end
    return number
 end
@@ -72,7 +74,7 @@ local function install(T)
          tidy(S.p, first, last)
          for i = first, last do
             local value = f(get_tidy(S.p, i))
-            if value ~= nil then set(S.p, i, type(value) == 'number' and value or result_of(value)) end
+            if value then set(S.p, i, type(value) == 'number' and value or result_of(value, true)) end
          end
       else
          for i in offsets(r) do
@@ -83,23 +85,26 @@ local function install(T)
       return self
    end
 
-   local function same_count(r, other)
-      if count(r) ~= count(other) then errors.raise('inconsistent tensor size') end
+   local function same_count(r, other, contiguous)
+      if count(r) ~= count(other) then
+         errors.raise(contiguous and 'size mismatch' or 'inconsistent tensor size')
+      end
    end
 
    function mt:map(source, f)
       local r, s = copy_view(check(self, 1, T)), copy_view(tensor_argument(source, 2, T))
       function_argument(f)
-      same_count(r, s)
+      local contiguous = is_contiguous(r) and is_contiguous(s)
+      same_count(r, s, contiguous)
       if r.nd == 0 then return self end
       local S, Q = r.S, s.S
-      if is_contiguous(r) and is_contiguous(s) then
+      if contiguous then
          local shift, first, last = s.off - r.off, r.off, r.off + count(r) - 1
          tidy(S.p, first, last)
          tidy(Q.p, first + shift, last + shift)
          for i = first, last do
             local value = f(get_tidy(S.p, i), get_tidy(Q.p, i + shift))
-            if value ~= nil then set(S.p, i, type(value) == 'number' and value or result_of(value)) end
+            if value then set(S.p, i, type(value) == 'number' and value or result_of(value, true)) end
          end
       else
          local next_source = offsets(s)
@@ -115,13 +120,16 @@ local function install(T)
       local r, s, t = check(self, 1, T), tensor_argument(source1, 2, T), tensor_argument(source2, 3, T)
       r, s, t = copy_view(r), copy_view(s), copy_view(t)
       function_argument(f)
-      same_count(r, s)
-      same_count(r, t)
+      local contiguous = is_contiguous(r) and is_contiguous(s) and is_contiguous(t)
+      same_count(r, s, contiguous)
+      same_count(r, t, contiguous)
       if r.nd == 0 then return self end
       local next1, next2 = offsets(s), offsets(t)
       for i in offsets(r) do
          local value = f(get(r.S.p, i), get(s.S.p, next1()), get(t.S.p, next2()))
-         if value ~= nil then set(r.S.p, i, result_of(value)) end
+         if value ~= nil and not (contiguous and value == false) then
+            set(r.S.p, i, result_of(value, contiguous))
+         end
       end
       return self
    end
