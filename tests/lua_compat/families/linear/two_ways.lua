@@ -3,7 +3,7 @@ local h = require 'harness'
 local whole_numbers, both_ways, random = h.whole_numbers, h.both_ways, h.random
 
 local function lookup(T)
-   local rows, columns = random(2, 6), random(1, 5)
+   local rows, columns = random(2, 6), random(1, 4) == 1 and 300 or random(1, 5) -- long rows are left to BLAS
    local index = whole_numbers(random(1, 6)):random(rows)
    local padding, scale = random(0, rows), torch.uniform(-2, 2)
    local gradient = torch.randn(index:size(1), columns):type(T)

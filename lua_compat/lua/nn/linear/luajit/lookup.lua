@@ -1,48 +1,61 @@
 -- The gradient of LookupTable's weight, and renormalisation of its rows.
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
-local few = require 'torch.luajit.elementwise'
 local ways = require 'torch.core.ways'
 local templates = require 'torch.core.templates'
 local types = require 'torch.core.types'
 local blas = require 'torch.luajit.blas'
 local gates = require 'nn.shared.luajit.gates'
-local all_within = require 'nn.shared.luajit.indices'
-local new_room = require 'torch.core.scratch'
+local arrays = require('torch.luajit.row_offsets').array
 
 local luajit, no = ways.luajit, ways.no
-local count, first_element, place = memory.count, memory.first_element, few.place
+local count, first_element = memory.count, memory.first_element
 
 local MOST = 2 ^ 25 -- elements: PyTorch's index_add_ is slower at any size
+local NO_PADDING = 0 / 0 -- equal to no index
 
--- Counts how often each of n rows (from 1) occurs among the indices at `places`, `step` apart. The counts, in a scratch
--- buffer, are valid for rows that occur.
-local room = new_room()
-local function occurrences(places, step, n, rows)
-   local counts = ffi.cast('int32_t *', room('counts', 4 * (rows + 1)))
+-- The rows (from 1) that the indices name, as an array of n; 0 for index `padding`, also where it is out of range. They
+-- are checked once and read from there: the indices' own memory may be written meanwhile. Returns nil and says why if
+-- an index is out of range.
+local array = arrays(ffi.typeof 'int32_t')
+local function rows_of(index, rows, padding)
+   if not gates.indices(index) then return nil end
+   local p, step, n = first_element(index), index[2], index[1]
+   local named = array('rows', n)
+   for k = 0, n - 1 do
+      local at = tonumber(p[k * step])
+      if at == padding then
+         at = 0
+      elseif not (at >= 1 and at <= rows) then
+         no 'an index out of range'
+         return nil
+      end
+      named[k] = at
+   end
+   return named
+end
+
+-- How often each row occurs among n named ones: valid for rows that occur.
+local function occurrences(named, n, rows)
+   local counts = array('counts', rows + 1)
    if n < rows then
-      for k = 0, n - 1 do counts[place(places, k * step, rows)] = 0 end
+      for k = 0, n - 1 do counts[named[k]] = 0 end
    else
       ffi.fill(counts, 4 * (rows + 1))
    end
-   for k = 0, n - 1 do
-      local at = place(places, k * step, rows)
-      counts[at] = counts[at] + 1
-   end
+   for k = 0, n - 1 do counts[named[k]] = counts[named[k]] + 1 end
    return counts
 end
 
--- Adds scale times the rows of `gradient` to the rows of `weight` that `index` names, except for index `padding`.
--- counts: nil, or the divisor for each row. routine: BLAS's, or nil. It is compiled for each type: LuaJIT's traces for
--- a second type in one function are slow.
+-- Adds $factor times the rows of the gradient q to the n named rows of the weight p, except for row 0. counts: how
+-- often each occurs, or nil. routine: BLAS's, or nil. It is compiled for each type and factor: LuaJIT's traces for a
+-- second type in one function are slow.
 local ADD_ROWS = [[
-   return function(weight, gradient, index, padding, scale, counts, routine)
-      local p, q, places, step = first_element(weight), first_element(gradient), first_element(index), index[2]
-      local rows, columns = weight[1], weight[3]
-      for k = 0, index[1] - 1 do
-         if tonumber(places[k * step]) ~= padding then
-            local at = place(places, k * step, rows)
-            local to, from, factor = (at - 1) * columns, k * columns, counts and round(scale / counts[at]) or scale
+   return function(p, q, named, n, columns, scale, counts, routine)
+      for k = 0, n - 1 do
+         local at = named[k]
+         if at > 0 then
+            local to, from, factor = (at - 1) * columns, k * columns, $factor
             if routine then
                add(routine, columns, q + from, p + to, factor)
             else
@@ -52,15 +65,16 @@ local ADD_ROWS = [[
       end
    end
 ]]
-local function for_each_type(text)
+local function for_each_type(text, values)
    return templates.for_each(types.codes_of_reals, function(code)
       local T = types[code]
-      local given = { get = T.get, round = T.cast, place = place, first_element = first_element, add = blas.add }
-      return templates.compile('nn.linear.luajit.lookup', text, {}, given)
+      local given = { get = T.get, round = T.cast, add = blas.add }
+      return templates.compile('nn.linear.luajit.lookup', text, values, given)
    end)
 end
 
-local add_rows = for_each_type(ADD_ROWS)
+local add_rows = for_each_type(ADD_ROWS, { factor = 'scale' })
+local add_by_frequency = for_each_type(ADD_ROWS, { factor = 'round(scale / counts[at])' })
 
 -- Whether a layer's weight has rows, and the indices are a vector.
 local function fits(weight, index)
@@ -74,15 +88,17 @@ function luajit.lookup_grad_weight(weight, index, gradient, padding, scale, by_f
    if count(gradient) ~= n * columns then return no 'tensors of different sizes' end
    if not gates.plain(gradient, T) or not gates.apart(weight, gradient) then return false end
    padding = padding >= 0 and math.floor(padding) or math.ceil(padding)
-   if not all_within(index, n, weight[1], not by_frequency and padding) then return false end
+   local named = rows_of(index, weight[1], padding)
+   if not named then return false end
    scale = T.cast(scale)
-   local counts = by_frequency and occurrences(first_element(index), index[2], n, weight[1])
+   local counts = by_frequency and occurrences(named, n, weight[1])
    local routine = scale ~= 0 and blas.is_enough(n * columns) and blas.of_rows(T)
-   add_rows(T.host.code)(weight, gradient, index, padding, scale, counts, routine)
+   local add = by_frequency and add_by_frequency or add_rows
+   add(T.host.code)(first_element(weight), first_element(gradient), named, n, columns, scale, counts, routine)
    return true
 end
 
--- Scales each row of weight that index names and whose left[row] is not zero to a p-norm of at most `maximum`.
+-- Scales each of the n named rows of the weight q whose left[row] is not zero to a p-norm of at most `maximum`.
 local RENORM = [[
    -- The p-norm of n numbers from q[first] on
    local function norm_of(q, first, n, p)
@@ -102,10 +118,9 @@ local RENORM = [[
       return sum ^ (1 / p)
    end
 
-   return function(weight, index, maximum, p, left)
-      local q, places, step, columns = first_element(weight), first_element(index), index[2], weight[3]
-      for k = 0, index[1] - 1 do
-         local at = place(places, k * step, weight[1])
+   return function(q, named, n, columns, maximum, p, left)
+      for k = 0, n - 1 do
+         local at = named[k]
          if left[at] > 0 then -- each row only once
             left[at] = 0
             local first = (at - 1) * columns
@@ -119,12 +134,14 @@ local RENORM = [[
    end
 ]]
 
-local renorm = for_each_type(RENORM)
+local renorm = for_each_type(RENORM, {})
 
 function luajit.lookup_renorm(weight, index, maximum, p)
    if not (p > 0 and p < math.huge) then return no 'a norm that is neither finite nor above 0' end
-   if not fits(weight, index) or not all_within(index, index[1], weight[1]) then return false end
-   local left = occurrences(first_element(index), index[2], index[1], weight[1])
-   renorm(weight.T.host.code)(weight, index, maximum, p, left)
+   if not fits(weight, index) then return false end
+   local n, rows = index[1], weight[1]
+   local named = rows_of(index, rows, NO_PADDING)
+   if not named then return false end
+   renorm(weight.T.host.code)(first_element(weight), named, n, weight[3], maximum, p, occurrences(named, n, rows))
    return true
 end
