@@ -111,7 +111,10 @@ def place_gradients(plan: Sequence[Layer], output: Value, memory: Memory) -> lis
                 layer.grad_inputs.append(grad)
                 continue
             alone = len(readers[id(value)]) == 1 or layer.lends_gradient
-            shared = layer.shared_gradient(index) if shareable and alone else None
+            if layer.overwrites_gradient and len(layer.inputs) == blocks[id(result)].users == 1:
+                shared = result.grad if alone else None
+            else:
+                shared = layer.shared_gradient(index) if shareable and alone else None
             if shared is not None:
                 block = blocks[id(result)]
                 block.users += 1

@@ -113,7 +113,7 @@ def _moves(layer: Layer, phase: str) -> bool:
 
     if phase == FORWARD:
         return apart(layer.output.data, [value.data for value in layer.inputs[:1]])
-    return phase != INPUT_GRADIENT or apart(layer.output.grad, layer.grad_inputs)
+    return phase != INPUT_GRADIENT or layer.overwrites_gradient or apart(layer.output.grad, layer.grad_inputs)
 
 
 def _seconds(run: Callable[[], object]) -> float:

@@ -70,6 +70,7 @@ class BatchNormKernel(Protocol):
         add: bool = False,
     ) -> None:
         """Fills ``grad_in``, or with ``add`` adds to it, for the statistics of the last forward pass.
+        ``grad_in`` may be ``grad_out`` itself.
 
         ``output`` is needed if the kernel masks and there was an addend: the ReLU's gradient is then
         applied to ``grad_out`` itself. With n values per channel, d = x - mean and s the inverse deviation:
@@ -184,8 +185,8 @@ class OperatorBatchNorm:
         by_x, scale = by_x.view(per_channel), scale.view(per_channel)
         for part in _in_cache(grad_in):
             if self._by_batch:
-                torch.addcmul(constant, x[part], by_x, out=grad_in[part])
-                grad_in[part].addcmul_(grad_out[part], scale)
+                torch.addcmul(constant, grad_out[part], scale, out=grad_in[part])
+                grad_in[part].addcmul_(x[part], by_x)
             else:
                 torch.mul(grad_out[part], scale, out=grad_in[part])
 

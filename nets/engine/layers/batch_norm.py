@@ -24,6 +24,7 @@ class BatchNorm(Layer):
     differentiates_sum = True
     lends_gradient = True
     reads_gradient_later = False
+    overwrites_gradient = True
 
     def __init__(
         self, operation: Operation, inputs: list[Value], output: Value, relu: bool, memory: Memory

@@ -50,6 +50,9 @@ class Layer:
     # its input gradient has run.
     lends_gradient = False
 
+    # Whether its input gradient may overwrite ``output.grad``, which nothing reads afterwards.
+    overwrites_gradient = False
+
     # Whether an image's output depends, or may depend, on the other images of the batch.
     mixes_images = False
 

@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -321,12 +322,17 @@ def test_batch_norm_of_any_size(
 @pytest.mark.parametrize("channels", [16, 40, 80])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("of_images", [False, True])
 def test_results_that_are_stored_past_the_caches(
-    channels: int, dtype: torch.dtype, count: int, monkeypatch: pytest.MonkeyPatch
+    channels: int, dtype: torch.dtype, count: int, of_images: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They are the same; with 40 channels the last vectors of rows are not whole."""
     generator = torch.Generator().manual_seed(channels)
-    x, grad_out = (torch.randn(3000, channels, generator=generator).to(dtype) for _ in range(2))
+
+    def shown(rows: Tensor) -> Tensor:
+        return rows.unflatten(0, (3, 25, 40)).permute(0, 3, 1, 2) if of_images else rows
+
+    x, grad_out = (shown(torch.randn(3000, channels, generator=generator).to(dtype)) for _ in range(2))
     kernel = CompiledBatchNorm(channels, True, 1e-5, dtype)
     found = []
     for size in (1 << 40, 0):
@@ -334,13 +340,43 @@ def test_results_that_are_stored_past_the_caches(
             "convnet_benchmarks.nets.engine.kernels.compiled.caches.second_cache", lambda size=size: size
         )
         made = torch.full((2, 3001, 80), 7.0, dtype=dtype)
-        out, grad_in = made[:, :-1, :channels]
+        out, grad_in = map(shown, made[:, :-1, :channels])
         with threads(count):
             kernel.normalise_batch(x, None, None, None, out)
+            assert kernel._job.streams == (size == 0)
             kernel.input_gradient(x, grad_out, None, grad_in)
         found.append(made)
     assert torch.equal(*found)
     assert bool((found[1][:, :-1, :channels] != 7).all() and (found[1][:, -1] == 7).all())
+
+
+@pytest.mark.parametrize("kind", [OperatorBatchNorm, pytest.param(CompiledBatchNorm, marks=needs_compiler)])
+@pytest.mark.parametrize("by_batch", [True, False])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_an_input_gradient_in_the_place_of_the_outputs(kind: Any, by_batch: bool, dtype: torch.dtype) -> None:
+    generator = torch.Generator().manual_seed(0)
+    x, out, grad_out, grad_in = torch.randn(4, 300, 21, generator=generator).to(dtype)
+    weight, bias, mean, variance = torch.rand(4, 21, generator=generator).to(dtype)
+    kernel = kind(False, 1e-5, dtype) if kind is OperatorBatchNorm else kind(21, True, 1e-5, dtype)
+    if by_batch:
+        kernel.normalise_batch(x, None, weight, bias, out)
+    else:
+        kernel.normalise(x, mean, variance, weight, bias, out)
+    kernel.input_gradient(x, grad_out, weight, grad_in)
+    kernel.input_gradient(x, grad_out, weight, grad_out)
+    assert torch.equal(grad_out, grad_in)
+
+
+def test_batch_norms_share_the_memory_of_their_gradients() -> None:
+    """Except the output's, which a second call reads again, and after a convolution, which needs it later."""
+    norm = nn.BatchNorm2d
+    module = nn.Sequential(
+        norm(3), nn.Conv2d(3, 3, 1), norm(3), norm(3), nn.ReLU(), nn.Conv2d(3, 3, 1), norm(3)
+    )
+    phases = check(module, (2, 3, 5, 5), "mm")
+    first, conv, second, third, last_conv, last = (layer.output.grad.data_ptr() for layer in phases._layers)
+    assert conv == second == third
+    assert len({first, conv, last_conv, last}) == 4
 
 
 @needs_compiler

@@ -164,7 +164,9 @@ class CompiledBatchNorm:
         job.relu, job.add, job.weight = self._relu and output is None, add, _address(weight)
         job.grad_out, job.grad_out_row = _place(grad_out)
         job.result, job.result_row = _place(grad_in)
-        job.streams = passes_caches(grad_in)
+        # What the result replaces is in a cache already.
+        in_place = add or grad_in.data_ptr() == grad_out.data_ptr()
+        job.streams = passes_caches(_rows(grad_in)) and not in_place
         job.output, job.output_row = _place(output if self._relu else None)
         self._run(self._library.sum_gradients)
         self._run(self._library.input_gradient)
@@ -187,7 +189,7 @@ class CompiledBatchNorm:
         job.relu, job.weight, job.shift = self._relu, _address(weight), _address(bias)
         job.addend, job.addend_row = _place(addend)
         job.result, job.result_row = _place(out)
-        job.streams = passes_caches(out)
+        job.streams = passes_caches(_rows(out))
         return job
 
     def _over(self, x: Tensor) -> _Job:
