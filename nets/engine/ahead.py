@@ -1,7 +1,6 @@
 """Compiles the C code for a net's layers in parallel and in the background."""
 
 import contextlib
-import copy
 import math
 import os
 import threading
@@ -29,7 +28,7 @@ from convnet_benchmarks.nets.engine.kernels.compiled import (
 from convnet_benchmarks.nets.engine.kernels.compiled.compiling import NotCompiled
 from convnet_benchmarks.nets.engine.kernels.winograd import output_tiles, winograd
 from convnet_benchmarks.nets.engine.layers.weighted import convolution_shapes
-from convnet_benchmarks.nets.engine.trace import CompileError, Trace, trace
+from convnet_benchmarks.nets.engine.trace import Trace
 from convnet_benchmarks.nets.pair import pair
 from convnet_benchmarks.nets.phases import PHASES
 
@@ -52,7 +51,7 @@ def compile_ahead(
     """Starts to compile what a plan of ``module`` with ``backend`` may need, one library on each core.
 
     ``shape``: that of its input. ``timed``: whether kernels will be timed; otherwise only what the likely
-    ones need is compiled. ``traced``: the module's operations, if they are known; it may be on the meta
+    ones need is compiled, of Winograd's transforms when the module has been ``traced``. It may be on the meta
     device.
 
     A plan that needs one of the libraries finds it, or waits for it. A missing compiler is reported when a
@@ -60,8 +59,10 @@ def compile_ahead(
     """
     makes = list(_libraries(module, backend, dtype, shape))
     if backend in _WITH_WINOGRAD:
-        likely = partial(_begin_likely_tiles, module, backend, dtype, shape, traced)
-        makes += _all_tiles(module, dtype) if timed else [likely]
+        if timed:
+            makes += _all_tiles(module, dtype)
+        elif traced is not None:
+            makes.append(partial(_begin_likely_tiles, traced, backend, dtype))
     _begin(makes)
 
 
@@ -133,25 +134,8 @@ def _all_tiles(module: nn.Module, dtype: torch.dtype) -> Iterator[Make]:
             yield partial(tiles.compiled, winograd(output_tile, kernel), dtype)
 
 
-def _begin_likely_tiles(
-    module: nn.Module,
-    backend: str,
-    dtype: torch.dtype,
-    shape: Sequence[int],
-    traced: Trace | None,
-) -> None:
+def _begin_likely_tiles(traced: Trace, backend: str, dtype: torch.dtype) -> None:
     """Starts to compile the transforms of the tiles that are likely the fastest. Which ones depends on
     whether there are compiled products, for which it waits."""
-    with contextlib.suppress(CompileError, RuntimeError, ValueError):  # a plan will report the error
-        traced = traced or trace(_without_numbers(module, dtype), torch.zeros(tuple(shape), dtype=dtype))
-        shapes = convolution_shapes(traced, dtype)
-        found = likely_transforms(shapes, backend, PHASES)
-        _begin(partial(tiles.compiled, transforms, dtype) for transforms in found)
-
-
-def _without_numbers(module: nn.Module, dtype: torch.dtype) -> nn.Module:
-    """Returns a copy of a module for tracing, on the meta device, whose tensors take no memory."""
-    number = torch.zeros((), dtype=dtype)
-    return copy.deepcopy(module)._apply(
-        lambda t: (number if t.is_floating_point() else number.to(t.dtype)).expand(t.shape)
-    )
+    found = likely_transforms(convolution_shapes(traced, dtype), backend, PHASES)
+    _begin(partial(tiles.compiled, transforms, dtype) for transforms in found)

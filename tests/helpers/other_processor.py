@@ -115,7 +115,7 @@ class Compiled:
 def use(patch: Any, folder: Path) -> None:
     """Has the engine's compiled code run there; ``patch`` undoes it. Programs are kept in ``folder``."""
 
-    def vector_library(file: Path, dtype: torch.dtype, constants: str = "") -> Compiled:
+    def vector_library(file: Path, dtype: torch.dtype, constants: str = "", _level: str = "") -> Compiled:
         if dtype not in library.ARITHMETIC:
             raise NotCompiled(f"no compiled code in {dtype}")
         return Compiled(library.source_of(file, dtype, constants), folder)

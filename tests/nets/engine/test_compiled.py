@@ -33,6 +33,7 @@ from convnet_benchmarks.nets.engine.kernels.tiles import TileGrid
 from convnet_benchmarks.nets.engine.kernels.winograd import winograd
 from convnet_benchmarks.nets.engine.memory import Memory
 from convnet_benchmarks.nets.engine.shapes import ConvolutionShape
+from convnet_benchmarks.nets.engine.trace import trace
 from convnet_benchmarks.nets.phases import WEIGHT_GRADIENT
 from convnet_benchmarks.nets.user_cache import replace_whole, user_cache
 from tests.helpers.engine_conditions import NO_COMPILER, c_compiler, needs_compiler, threads
@@ -142,16 +143,31 @@ def test_without_timing_only_what_the_plan_needs_is_compiled(
     made_once: None, cache: Path, forgetful: None, tmp_path: Path, shape: tuple[int, ...]
 ) -> None:
     module = nn.Sequential(nn.Conv2d(16, 64, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(64, 32, 7))
-    ahead.compile_ahead(module.to("meta"), "auto", torch.float32, shape, timed=False)
+    traced = trace(module, torch.zeros(shape))
+    ahead.compile_ahead(module, "auto", torch.float32, shape, timed=False, traced=traced)
     ahead.wait()
     before = {path.name for path in cache.iterdir()}
     file = tmp_path / "tuning.json"
-    compile(module.to_empty(device="cpu"), shape, "auto", tuning="quick", tuning_file=file)
+    compile(module, shape, "auto", tuning="quick", tuning_file=file)
     assert {path.name for path in cache.iterdir()} == before != set()
     compiling._place.cache_clear()
     ahead.compile_ahead(module, "auto", torch.float32, shape)  # what may be timed
     ahead.wait()
     assert {path.name for path in cache.iterdir()} > before
+
+
+def test_a_module_does_not_run_while_others_may_be_at_work(
+    made_once: None, cache: Path, forgetful: None
+) -> None:
+    class Noisy(nn.Conv2d):
+        def forward(self, input: Tensor) -> Tensor:
+            ran.append(threading.current_thread())
+            return super().forward(input)
+
+    ran: list[threading.Thread] = []
+    ahead.compile_ahead(Noisy(16, 64, 3).to("meta"), "auto", torch.float32, (1, 16, 14, 14), timed=False)
+    ahead.wait()
+    assert not ran
 
 
 @needs_compiler

@@ -23,7 +23,8 @@ from convnet_benchmarks.nets.user_cache import read_own, replace_whole, user_cac
 
 _VECTORS = Path(__file__).with_name("vectors.h")
 _COMPILERS = ("cc", "gcc", "clang")
-_FLAGS = ("-O3", "-march=native", "-std=gnu11", "-shared", "-fPIC")
+MOST, LESS = "-O3", "-O2"  # how much is optimised; code whose loops are unrolled by hand is as fast with less
+_FLAGS = ("-march=native", "-std=gnu11", "-shared", "-fPIC")
 _LINKED = ("-lm",)  # after the source on the command line
 _SECONDS = 60
 _MOST_BYTES = 64 << 20  # largest library that is loaded from the cache
@@ -42,15 +43,16 @@ def vector_source(file: Path, real: str, bfloat16: bool = False, constants: str 
     return f"#define REAL {real}\n{elements}{_VECTORS.read_text()}\n{constants}{file.read_text()}"
 
 
-def library(source: str) -> ctypes.CDLL:
-    """Returns the library of C ``source``, compiled now or earlier. Raises :class:`NotCompiled`."""
+def library(source: str, level: str = MOST) -> ctypes.CDLL:
+    """Returns the library of C ``source``, compiled now or earlier. ``level``: MOST or LESS. Raises
+    :class:`NotCompiled`."""
     wanted = os.environ.get("CC", "")
     with _starting:
-        place = _place(source, wanted)
+        place = _place(source, level, wanted)
     if place.found is None:
         with place.making:
             if place.found is None:
-                place.found = _library(source, wanted)
+                place.found = _library(source, level, wanted)
     if isinstance(place.found, str):
         raise NotCompiled(place.found)
     return place.found
@@ -69,14 +71,15 @@ _starting = threading.Lock()
 
 
 @cache
-def _place(source: str, wanted: str) -> _Place:
+def _place(source: str, level: str, wanted: str) -> _Place:
     return _Place()
 
 
-def _library(source: str, wanted: str) -> ctypes.CDLL | str:
+def _library(source: str, level: str, wanted: str) -> ctypes.CDLL | str:
     try:
-        command, version = _compiler(wanted)
-        told = "\0".join((source, *command, *_FLAGS, *_LINKED, version, _processor()))
+        compiler, version = _compiler(wanted)
+        command = (*compiler, level, *_FLAGS)
+        told = "\0".join((source, *command, *_LINKED, version, _processor()))
         kept = user_cache() / "compiled" / f"{hashlib.sha256(told.encode()).hexdigest()[:32]}.so"
         return _load(kept) or _make(source, command, kept)
     except NotCompiled as error:
@@ -103,7 +106,7 @@ def _sealed(library: bytes) -> bytes:
 def _make(source: str, command: tuple[str, ...], kept: Path) -> ctypes.CDLL:
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder) / kept.name
-        _run((*command, *_FLAGS, "-x", "c", "-", "-o", str(made), *_LINKED), source)
+        _run((*command, "-x", "c", "-", "-o", str(made), *_LINKED), source)
         with contextlib.suppress(OSError):  # a folder that cannot be written to
             replace_whole(kept, _sealed(made.read_bytes()))
         try:

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from convnet_benchmarks.nets.engine.kernels.compiled import library
 from convnet_benchmarks.nets.engine.kernels.compiled.caches import first_cache
-from convnet_benchmarks.nets.engine.kernels.compiled.compiling import NotCompiled
+from convnet_benchmarks.nets.engine.kernels.compiled.compiling import LESS, NotCompiled
 
 ROWS = range(1, 33)  # so many are not worth packing a weight for
 
@@ -104,4 +104,4 @@ def compiled(dtype: torch.dtype, count: int) -> ctypes.CDLL:
     """
     if dtype is torch.bfloat16:
         raise NotCompiled(f"no products of few rows in {dtype}")
-    return library.vector_library(_SOURCE, dtype, "#define ONE_ROW\n" if count == 1 else "")
+    return library.vector_library(_SOURCE, dtype, "#define ONE_ROW\n" if count == 1 else "", LESS)

@@ -8,7 +8,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from convnet_benchmarks.nets.engine.kernels.compiled.compiling import NotCompiled, library, vector_source
+from convnet_benchmarks.nets.engine.kernels.compiled.compiling import (
+    MOST,
+    NotCompiled,
+    library,
+    vector_source,
+)
 from convnet_benchmarks.nets.engine.kernels.compiled.recording import note
 from convnet_benchmarks.nets.torch_library import torch_library
 
@@ -20,13 +25,13 @@ _REALS = {torch.float32: "float", torch.float64: "double"}
 _UNITS = 16  # of work for each thread
 
 
-def vector_library(file: Path, dtype: torch.dtype, constants: str = "") -> ctypes.CDLL:
+def vector_library(file: Path, dtype: torch.dtype, constants: str = "", level: str = MOST) -> ctypes.CDLL:
     """Returns the library of a C file that is written with vectors.h, for elements of ``dtype``; its
     functions run on all threads. ``constants``: definitions that it needs. Raises :class:`NotCompiled`."""
     if dtype not in ARITHMETIC:
         raise NotCompiled(f"no compiled code in {dtype}")
     _parallel()
-    return _with_numbered_threads(library(source_of(file, dtype, constants)))
+    return _with_numbered_threads(library(source_of(file, dtype, constants), level))
 
 
 def source_of(file: Path, dtype: torch.dtype, constants: str = "") -> str:

@@ -20,7 +20,6 @@ _OF_SECOND_CACHE = 1 / 3  # for rows that are multiplied with several panels in 
 _ROWS_OF_THREAD = 64  # are worth reading all packed panels for
 _COLUMNS_PACKED = 512  # at a time, at most
 _UNITS = 4  # of work for each thread, at least
-_CONSTANTS = early.CONSTANTS
 
 _Long, _Pointer = ctypes.c_long, ctypes.c_void_p
 
@@ -270,4 +269,4 @@ def compiled(dtype: torch.dtype) -> ctypes.CDLL:
     """Returns the library of the products. Raises :class:`NotCompiled`."""
     if dtype is torch.bfloat16:
         raise NotCompiled(f"no compiled products in {dtype}: oneDNN multiplies near the peak")
-    return library.vector_library(early.PRODUCTS, dtype, _CONSTANTS)
+    return library.vector_library(early.PRODUCTS, dtype, early.CONSTANTS, early.LEVEL)
