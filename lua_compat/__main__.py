@@ -2,6 +2,7 @@
 
 import atexit
 import ctypes
+import gc
 import os
 import sys
 
@@ -10,6 +11,7 @@ from convnet_benchmarks.nets.ctrl_c import start
 
 def main() -> None:
     """Runs the command and ends the process at once: taking Python apart takes longer than loading nn."""
+    gc.disable()  # until a script runs: what is loaded stays
     code = start("th", "lua_compat.cli.th", "main")
     atexit._run_exitfuncs()
     try:

@@ -5,7 +5,10 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def replaceable(target: str | os.PathLike[str]) -> str | None:
@@ -94,11 +97,13 @@ class Unfinished:
 
 
 @contextmanager
-def replaced_when_whole(target: str | os.PathLike[str]) -> Iterator[Path]:
+def replaced_when_whole(target: str | os.PathLike[str]) -> "Iterator[Path]":
     """Gives a path next to ``target`` to write to; it gets the name of ``target`` if nothing was raised.
 
     ``target`` itself is given where ``replaceable`` says so.
     """
+    from pathlib import Path  # which th does not load at its start
+
     real = replaceable(target)
     if real is None:
         yield Path(target)

@@ -10,19 +10,25 @@ import contextlib
 import os
 import stat
 import sys
+from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-try:
-    import grp
-    import pwd
-except ImportError:  # not on Windows, where users' folders are private
-    grp = pwd = None  # type: ignore[assignment]
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _NAME = "convnet-benchmarks"
+_USERS_ARE_APART = not hasattr(os, "getuid")  # on Windows, where users' folders are private
 
 
-def user_cache() -> Path:
+def user_cache() -> "Path":
+    """Returns ``cache_folder`` as a path."""
+    from pathlib import Path
+
+    return Path(cache_folder())
+
+
+def cache_folder() -> str:
     """Returns ``$XDG_CACHE_HOME/convnet-benchmarks``, by default below the system's cache folder of the user:
     ``~/.cache``, on a Mac ``~/Library/Caches``. It may not exist yet.
 
@@ -30,18 +36,19 @@ def user_cache() -> Path:
     below the one for temporary files.
     """
     usual = _usual()
-    return usual if _only_ours(usual) else _private()
+    return usual if os.path.isabs(usual) and _only_ours(usual) else _private()
 
 
-def _usual() -> Path:
+def _usual() -> str:
     if sys.platform == "linux":
-        return Path(os.environ.get("XDG_CACHE_HOME", "").strip() or Path.home() / ".cache") / _NAME
+        folder = os.environ.get("XDG_CACHE_HOME", "").strip() or os.path.expanduser("~/.cache")
+        return os.path.join(folder, _NAME)
     import platformdirs
 
-    return platformdirs.user_cache_path(_NAME, appauthor=False)
+    return platformdirs.user_cache_dir(_NAME, appauthor=False)
 
 
-def read_own(path: Path, most: int) -> bytes | None:
+def read_own(path: "str | Path", most: int) -> bytes | None:
     """Returns the content of a file that belongs to the user or root and that nobody else may write to.
 
     None for a file that is missing, somebody else's, larger than ``most`` bytes or not a regular file.
@@ -59,20 +66,21 @@ def read_own(path: Path, most: int) -> bytes | None:
     return content if len(content) <= most else None
 
 
-def make_folder(path: Path) -> None:
+def make_folder(path: "str | Path") -> None:
     """Makes a folder and its parents, readable and writable only by the user. Raises OSError."""
-    if not path.is_dir():
-        make_folder(path.parent)
+    if not os.path.isdir(path):
+        make_folder(os.path.dirname(path) or os.curdir)
         with contextlib.suppress(FileExistsError):
-            path.mkdir(0o700)
+            os.mkdir(path, 0o700)
 
 
-def replace_whole(path: Path, content: bytes) -> None:
+def replace_whole(path: "str | Path", content: bytes) -> None:
     """Replaces ``path`` atomically; makes its folder if needed."""
     import tempfile
 
-    make_folder(path.parent)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+    folder, prefix = os.path.split(path)
+    make_folder(folder or os.curdir)
+    handle, name = tempfile.mkstemp(dir=folder or os.curdir, prefix=prefix)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
@@ -82,27 +90,28 @@ def replace_whole(path: Path, content: bytes) -> None:
         raise
 
 
-def _private() -> Path:
+def _private() -> str:
     """Returns a folder that is certainly ours: the same one each time, unless its name is taken."""
     import tempfile
 
-    lasting = Path(tempfile.gettempdir()) / f"{_NAME}-{os.getuid()}"
+    lasting = os.path.join(tempfile.gettempdir(), f"{_NAME}-{os.getuid()}")
     with contextlib.suppress(OSError):
         make_folder(lasting)
-        found = lasting.lstat()
+        found = os.lstat(lasting)
         alone = not found.st_mode & (stat.S_IRWXG | stat.S_IRWXO)
-        if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and alone and _keeps(lasting.parent):
+        ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
+        if ours and alone and _keeps(os.path.dirname(lasting)):
             return lasting
     return _of_this_process(os.getpid())
 
 
 @cache
-def _of_this_process(process: int) -> Path:
+def _of_this_process(process: int) -> str:
     """Returns a new folder, removed when ``process``, this one, ends; a fork makes its own."""
     import shutil
     import tempfile
 
-    made = Path(tempfile.mkdtemp(prefix=_NAME))
+    made = tempfile.mkdtemp(prefix=_NAME)
 
     def remove() -> None:
         if os.getpid() == process:
@@ -112,18 +121,26 @@ def _of_this_process(process: int) -> Path:
     return made
 
 
-def _only_ours(folder: Path) -> bool:
+def _only_ours(folder: str) -> bool:
     """Returns whether nobody else can write to ``folder``, or replace it or one above it."""
-    if pwd is None:
+    if _USERS_ARE_APART:
         return True
-    above = {Path(os.path.abspath(folder)), Path(os.path.realpath(folder))}
-    return all(_keeps(place) for each in above for place in (each, *each.parents))
+    above = {os.path.abspath(folder), os.path.realpath(folder)}
+    return all(_keeps(place) for each in above for place in _with_those_above(each))
 
 
-def _keeps(place: Path) -> bool:
+def _with_those_above(folder: str) -> Iterator[str]:
+    while True:
+        yield folder
+        if folder == os.path.dirname(folder):
+            return
+        folder = os.path.dirname(folder)
+
+
+def _keeps(place: str) -> bool:
     """Returns whether others can neither replace nor add files in a folder; True if it does not exist."""
     try:
-        found = place.stat()
+        found = os.stat(place)
     except FileNotFoundError:
         return True
     except OSError:
@@ -134,7 +151,7 @@ def _keeps(place: Path) -> bool:
 
 
 def _is_ours(found: os.stat_result) -> bool:
-    if pwd is None:
+    if _USERS_ARE_APART:
         return True
     if found.st_uid not in (0, os.getuid()) or found.st_mode & stat.S_IWOTH:
         return False
@@ -144,6 +161,9 @@ def _is_ours(found: os.stat_result) -> bool:
 def _has_no_others(group: int) -> bool:
     """Returns whether a group has no members besides the user or root; many systems make one for each
     user."""
+    import grp
+    import pwd
+
     with contextlib.suppress(KeyError):
         user, told = pwd.getpwuid(os.getuid()), grp.getgrgid(group)
         own = group == 0 or (group == user.pw_gid and told.gr_name == user.pw_name)

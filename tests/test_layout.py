@@ -49,17 +49,19 @@ HEAVY = {
 }
 
 # Missing on some systems, or loaded ahead of the time when nothing more can be.
-PLATFORM = {"fcntl", "readline", "traceback"}
+PLATFORM = {"fcntl", "grp", "pwd", "readline", "traceback"}
 
-# Each takes a tenth and more of the time in which th answers, and few runs of it need them.
+# Each takes a twentieth and more of the time in which th answers, and few runs of it need them.
 SLOW = {
     "convnet_benchmarks.nets.version",
     "difflib",
+    "lua_compat.cli.prompt",
     "lua_compat.drawing.connection",
     "lua_compat.kernels.packages.databases",
     "lua_compat.kernels.packages.sockets",
     "lua_compat.optional_packages",
     "lua_compat.sandbox",
+    "pathlib",
     "platformdirs",
     "shutil",
     "tempfile",

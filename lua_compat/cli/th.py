@@ -1,5 +1,6 @@
 """The command ``th``: runs Lua scripts of Torch7 on PyTorch."""
 
+import gc
 import os
 import re
 import signal
@@ -8,7 +9,6 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from lua_compat.cli.prompt import run_prompt
 from lua_compat.runtime.cuda import ANY_DEVICE
 from lua_compat.runtime.errors import LuaError
 from lua_compat.runtime.hash_seed import CannotFixOrder, restart_with_fixed_addresses
@@ -396,6 +396,8 @@ def _execute(command: Command, crew: Crew, interrupts: Interrupts) -> int:
         trusted=TrustedFiles(program, command.trust_functions),
         way=command.way or ("any" if command.ways else None),
     )
+    if crew.owns_process:
+        gc.enable()
     try:
         return _run_all(runtime, command, interrupts)
     finally:
@@ -414,6 +416,8 @@ def _run_all(runtime: "Runtime", command: Command, interrupts: Interrupts) -> in
 
         code = run_kernel(runtime, interrupts, command.kernel)
     if code == 0 and _wants_prompt(command):
+        from lua_compat.cli.prompt import run_prompt
+
         code = run_prompt(runtime, interrupts)
     return code if runtime.exited else code or runtime.finish()
 

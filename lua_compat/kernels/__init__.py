@@ -16,8 +16,6 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-_LIST_OF_NAMES = re.compile(r"^__all__ = \[(.*?)\]", re.MULTILINE | re.DOTALL)
-
 
 def kernel_modules() -> dict[str, str]:
     """Returns the name of each kernel's module, by the kernel's name.
@@ -30,9 +28,10 @@ def kernel_modules() -> dict[str, str]:
 @cache
 def _read_modules(folders: tuple[str, ...]) -> dict[str, str]:
     modules: dict[str, str] = {}
+    list_of_names = re.compile(r"^__all__ = \[(.*?)\]", re.MULTILINE | re.DOTALL)
     for module, path in sorted(found for folder in folders for found in _files(folder, __name__)):
         with open(path, encoding="utf-8") as file:
-            listed = _LIST_OF_NAMES.search(file.read())
+            listed = list_of_names.search(file.read())
         for name in re.findall(r'"(\w+)"', listed[1]) if listed else ():
             assert name not in modules, f"two kernels are called {name}"
             modules[name] = module

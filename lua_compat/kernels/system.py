@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from functools import cache
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 from lua_compat.kernels.strings import from_lua, to_lua
@@ -44,7 +43,8 @@ def blas_library() -> str:
 def _processor() -> tuple[str, frozenset[str]]:
     """Returns the processor's vendor and the names of its features, from Linux."""
     try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace").splitlines()
+        with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
+            lines = file.read().splitlines()
     except OSError:
         lines = []
     told = {name.strip(): words for name, _, words in (line.partition(":") for line in lines)}

@@ -4,9 +4,8 @@ import contextlib
 import marshal
 import os
 import zlib
-from pathlib import Path
 
-from convnet_benchmarks.nets.user_cache import read_own, replace_whole, user_cache
+from convnet_benchmarks.nets.user_cache import cache_folder, read_own, replace_whole
 from lua_compat.kernels.strings import from_lua
 
 _CHECKSUM_BYTES = 4
@@ -65,9 +64,10 @@ class CompiledFiles:
         library, files = marshal.loads(content)
         return files if library == self._of_library() else {}
 
-    def _place(self) -> Path:
+    def _place(self) -> str:
         """Returns the file of this LuaJIT and this copy of th: it is read whole at each start."""
-        return user_cache() / f"lua-files-{zlib.crc32(f'{self._library}:{__file__}'.encode()):08x}"
+        copy = zlib.crc32(f"{self._library}:{__file__}".encode())
+        return os.path.join(cache_folder(), f"lua-files-{copy:08x}")
 
     def _of_library(self) -> tuple[str, tuple[int, int] | None]:
         return self._library, _state_of(self._library)

@@ -2,7 +2,6 @@
 
 import ctypes
 import os
-import re
 import sys
 
 from lua_compat.kernels.system import pytorch_folders
@@ -10,7 +9,6 @@ from lua_compat.kernels.system import pytorch_folders
 # Device files of the drivers of NVIDIA's and AMD's GPUs, the Windows Subsystem for Linux, and Tegra.
 _DEVICES = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg", "/dev/nvhost-ctrl", "/dev/nvmap")
 _NO_BUILD, _NO_GPU = "this build of PyTorch has no CUDA", "no CUDA GPU was found"
-_BUILT_FOR_GPUS = re.compile(r"^(cuda|hip)\b[^=\n]*= *['\"]", re.MULTILINE)
 
 
 def why_no_cuda() -> str:
@@ -48,7 +46,13 @@ def built_for_gpus() -> bool:
     for folder in pytorch_folders():
         try:
             with open(os.path.join(folder, "version.py"), encoding="utf-8") as file:
-                return _BUILT_FOR_GPUS.search(file.read()) is not None
+                return any(map(_names_a_version, file))
         except OSError:
             break
     return True
+
+
+def _names_a_version(line: str) -> bool:
+    """Returns whether a line of PyTorch's file of versions gives CUDA's or ROCm's: None stands for none."""
+    name, _, value = line.partition("=")
+    return name.partition(":")[0].strip() in ("cuda", "hip") and value.strip()[:1] in ("'", '"')

@@ -21,7 +21,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 # ELF, for 64 bits and the lowest byte first: https://refspecs.linuxfoundation.org/elf/gabi4+/ch5.intro.html
 _IDENTIFICATION = b"\x7fELF\x02\x01"
@@ -68,11 +67,13 @@ def _slot_offset(library: bytes, function: bytes) -> int | None:
 
 
 @functools.cache
-def _slot(library: Path) -> int | None:
+def _slot(library: str) -> int | None:
     """Returns the address of the loaded library's slot for ``syscall``; None if it cannot be written."""
     try:
-        offset = _slot_offset(library.read_bytes(), b"syscall")
-        mappings = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace").splitlines()
+        with open(library, "rb") as file:
+            offset = _slot_offset(file.read(), b"syscall")
+        with open("/proc/self/maps", encoding="utf-8", errors="replace") as file_of_maps:
+            mappings = file_of_maps.read().splitlines()
     except (OSError, struct.error, KeyError, StopIteration, ValueError):
         return None
     if offset is None:
@@ -81,7 +82,7 @@ def _slot(library: Path) -> int | None:
     for line in mappings:
         span, rights, *_, path = line.split(maxsplit=5)
         first, behind = (int(end, 16) for end in span.split("-"))
-        if path == str(library):
+        if path == library:
             starts.append(first)
         if "w" in rights:
             writable.append(range(first, behind))
@@ -123,7 +124,7 @@ def fixed_hash_seed(library: str) -> Iterator[None]:
 
     Raises CannotFixOrder if its reference to ``syscall`` cannot be replaced.
     """
-    slot = _slot(Path(library).resolve())
+    slot = _slot(os.path.realpath(library))
     if slot is None:
         raise CannotFixOrder("the seed of this LuaJIT cannot be fixed")
     answer: Callable[..., int] = _SYSCALL(_answer)

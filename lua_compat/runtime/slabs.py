@@ -3,7 +3,6 @@
 import bisect
 import ctypes
 import mmap
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
@@ -12,14 +11,14 @@ from typing import Any
 MOST_SPARE = 128 << 20
 
 
-@dataclass(slots=True)
 class Piece:
     """Memory at an address. ``used``: a tensor may be on it, or another Lua state uses it, too. Only then
     ``memory`` may be an object that keeps it, and not be the memory."""
 
-    address: int
-    memory: Any
-    used: bool = False
+    __slots__ = ("address", "memory", "used")
+
+    def __init__(self, address: int, memory: Any, used: bool = False) -> None:
+        self.address, self.memory, self.used = address, memory, used
 
 
 class Slabs:

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lupa import luajit21
@@ -24,7 +23,7 @@ from lua_compat.runtime.trusted_files import TrustedFiles
 if TYPE_CHECKING:
     from lua_compat.runtime.bridge import Handles
 
-LUA_FOLDER = Path(__file__).parents[1] / "lua"
+LUA_FOLDER = os.path.join(os.path.dirname(os.path.dirname(__file__)), "lua")
 
 
 def _deny(*_: object) -> Any:
@@ -112,7 +111,8 @@ class Runtime:
             gpus=gpus,
         )
         command = "th" if sandboxed else _command()
-        boot = (LUA_FOLDER / "th" / "boot.lua").read_text(encoding="utf-8")
+        with open(os.path.join(LUA_FOLDER, "th", "boot.lua"), encoding="utf-8") as file:
+            boot = file.read()
         table = self._lua.table_from
         self._run = self._lua.eval(
             "function(source, ...) return assert(loadstring(source, '@th/boot.lua'))(...) end"
@@ -120,7 +120,7 @@ class Runtime:
             boot,
             functions.find,
             is_loaded(),
-            to_lua(str(LUA_FOLDER)),
+            to_lua(LUA_FOLDER),
             table({place: to_lua(word) for place, word in enumerate([command, program, *args], -1)}),
             way,
         )

@@ -1,7 +1,6 @@
 """Functions in .t7 files are code: from which files a script may make them."""
 
 import os
-from pathlib import Path
 
 from lua_compat.kernels.strings import from_lua, to_lua
 
@@ -16,15 +15,15 @@ class TrustedFiles:
 
     def __init__(self, script: str, all_files: bool = False) -> None:
         self._all = all_files
-        self._folders: set[Path] = set()
-        for place in (os.path.dirname(os.path.abspath(script)), os.getcwd()):
-            self._folders.add(Path(os.path.realpath(place)))
-        self._wide = {Path("/"), Path(os.path.realpath(os.path.expanduser("~")))}
-        self._written: set[Path] = set()
+        self._folders = {
+            os.path.realpath(place) for place in (os.path.dirname(os.path.abspath(script)), os.getcwd())
+        }
+        self._wide = {os.path.realpath(os.path.expanduser("~")), os.path.realpath("/")}
+        self._written: set[str] = set()
 
     def note_written(self, path: str) -> None:
         """Notes a file that the script opens for writing."""
-        self._written.add(Path(os.path.realpath(from_lua(path))))
+        self._written.add(os.path.realpath(from_lua(path)))
 
     def why_not(self, path: str | None) -> str | None:
         """Returns why no functions are made from a file, None if they are; no path: it is no file."""
@@ -33,14 +32,16 @@ class TrustedFiles:
         if path is None:
             return f"data from a pipe contains a function, which is code; {_ACCEPTED}"
         named = from_lua(path)
-        real = Path(os.path.realpath(named))
+        real = os.path.realpath(named)
         if real in self._written or any(self._covers(folder, real) for folder in self._folders):
             return None
         where = _place_of_function(named)
         return to_lua(f"{named}: {where} is a function, which is code; {_ACCEPTED}")
 
-    def _covers(self, folder: Path, real: Path) -> bool:
-        return real.parent == folder if folder in self._wide else real.is_relative_to(folder)
+    def _covers(self, folder: str, real: str) -> bool:
+        if folder in self._wide:
+            return os.path.dirname(real) == folder
+        return real.startswith(os.path.join(folder, ""))
 
 
 _ACCEPTED = (

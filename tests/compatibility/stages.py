@@ -113,7 +113,7 @@ def required(folder: Path) -> list[str]:
     lines = (line for file in files for line in file.read_text("latin-1").splitlines())
     needed = (line.partition("--")[0] for line in lines if "pcall" not in line)
     names = {match[2] for line in needed for match in _REQUIRE.finditer(line)}
-    ours = {path.name for path in LUA_FOLDER.iterdir()}
+    ours = {path.name for path in Path(LUA_FOLDER).iterdir()}
     own = folder.name.split("+")[-1].lower()
     packages = {
         name

@@ -141,7 +141,7 @@ def test_counterparts_are_there() -> None:
 def constructors() -> list[tuple[str, str]]:
     """The constructors that are written out in nn: the class's name and the text."""
     found = []
-    for file in (LUA_FOLDER / "nn").rglob("*.lua"):
+    for file in (Path(LUA_FOLDER) / "nn").rglob("*.lua"):
         text = file.read_text(encoding="utf-8")
         classes = dict(re.findall(r"^local (\w+)(?:, \w+)? = torch\.class\('nn\.(\w+)'", text, re.MULTILINE))
         for local, body in re.findall(r"^function (\w+):__init\((.*?)^end", text, re.MULTILINE | re.DOTALL):
@@ -168,11 +168,11 @@ def test_each_has_a_sentence() -> None:
 
 
 def test_a_family_is_declared_where_its_classes_are() -> None:
-    for file in (LUA_FOLDER / "nn").glob("*/declarations.lua"):
+    for file in (Path(LUA_FOLDER) / "nn").glob("*/declarations.lua"):
         beside = "".join(path.read_text(encoding="utf-8") for path in file.parent.glob("*.lua"))
         assert file.parent.name in beside
     families = {declared.family for declared in declarations().values()}
-    assert families == {file.parent.name for file in (LUA_FOLDER / "nn").glob("*/init.lua")}
+    assert families == {file.parent.name for file in (Path(LUA_FOLDER) / "nn").glob("*/init.lua")}
 
 
 SAVE = """

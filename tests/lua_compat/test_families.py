@@ -100,8 +100,8 @@ def kernels_used(file: Path) -> set[str]:
 
 
 def test_every_kernel_is_in_the_family_that_calls_it() -> None:
-    users = {file.parent.name: kernels_used(file) for file in (LUA_FOLDER / "nn").glob("*/init.lua")}
-    users |= {file.stem: kernels_used(file) for file in (LUA_FOLDER / "nn").glob("*.lua")}
+    users = {file.parent.name: kernels_used(file) for file in (Path(LUA_FOLDER) / "nn").glob("*/init.lua")}
+    users |= {file.stem: kernels_used(file) for file in (Path(LUA_FOLDER) / "nn").glob("*.lua")}
     for declared in declarations().values():
         users[declared.family] |= {declared.kernel} if declared.kernel else set()
     package = "lua_compat.kernels.nn"
@@ -128,7 +128,7 @@ def test_no_family_has_a_name_that_lua_does_not_know(package: str) -> None:
             continue  # what families have in common
         family = family_of(module.__name__, package)
         place = ELSEWHERE.get(family, f"nn/{family}/init.lua")
-        assert (LUA_FOLDER / place).is_file(), f"{package}: {family}"
+        assert (Path(LUA_FOLDER) / place).is_file(), f"{package}: {family}"
 
 
 def test_what_luajit_computes_lies_in_the_family_of_its_kernel() -> None:
@@ -139,7 +139,7 @@ def test_what_luajit_computes_lies_in_the_family_of_its_kernel() -> None:
         for name in getattr(module, "__all__", ())
     }
     checked = set()
-    for file in (LUA_FOLDER / "nn").glob("*/luajit/*.lua"):
+    for file in (Path(LUA_FOLDER) / "nn").glob("*/luajit/*.lua"):
         for name in re.findall(r"\bluajit\.(\w+)", file.read_text(encoding="utf-8")):
             if name in families:
                 assert families[name] == file.parent.parent.name, f"{name} in {file}"
@@ -151,6 +151,6 @@ def test_what_luajit_computes_does_not_end_in_the_call_of_a_builtin() -> None:
     builtin = (
         r"(ffi\.\w+|math\.\w+|bit\.\w+|cast|floor|ceil|max|min|abs|sqrt|exp|log|tonumber|band|bor|tobit)"
     )
-    for file in (LUA_FOLDER / "nn" / "shared" / "luajit").glob("*.lua"):
+    for file in (Path(LUA_FOLDER) / "nn" / "shared" / "luajit").glob("*.lua"):
         found = re.findall(rf"\breturn {builtin}\([^\n]*\)(?: end)?$", file.read_text("utf-8"), re.MULTILINE)
         assert found == [], f"{file.name}: LuaJIT compiles no function of its own whose last call is {found}"

@@ -31,21 +31,42 @@ local functions = setmetatable({}, { __index = function(self, name)
 end })
 shared.functions = functions
 
+-- What our files do when they are loaded is done once: LuaJIT does not compile it. With it, a start would take a fifth
+-- longer.
+local jit_is_on, jit_on, jit_off = jit.status, jit.on, jit.off
+local function loaded_by(was_on, ok, ...)
+   if was_on then jit_on() end
+   if ok then return ... end
+   error((...), 0)
+end
+local function as_it_is(problem) return problem end
+local function run_once(chunk)
+   return chunk and function(...)
+      local was_on = jit_is_on()
+      jit_off()
+      return loaded_by(was_on, raw_pcall(chunk, as_it_is, ...))
+   end
+end
+
 -- Our files as compiled by one thread, loaded by later threads: compiling them is most of the cost of a state.
 local compiled = functions.compiled_file
-if compiled then
-   local plain_loadfile, load, dump, sub = loadfile, load, string.dump, string.sub
-   function loadfile(path, mode, environment)
-      if mode or type(path) ~= 'string' or sub(path, 1, #folder + 1) ~= folder .. '/' then
-         return plain_loadfile(path, mode, environment)
-      end
-      -- Bytecode loses the sizes of constructors, and tensors' records would grow key by key.
-      local code = sub(path, #folder + 2, #folder + 11) ~= 'torch/core' and compiled(path)
-      if code then return load(code, '@' .. path, 'b', environment) end
-      local chunk, problem = plain_loadfile(path, nil, environment)
-      if chunk and code ~= false then functions.keep_compiled_file(path, dump(chunk)) end
-      return chunk, problem
+local plain_loadfile, load, dump, sub = loadfile, load, string.dump, string.sub
+-- Bytecode loses the sizes of constructors, and tensors' records would grow key by key.
+local makes_records = { ['torch/core/memory.lua'] = true, ['torch/core/blocks.lua'] = true }
+local function load_own(path, environment)
+   local is_kept = compiled and not makes_records[sub(path, #folder + 2)]
+   local code = is_kept and compiled(path)
+   if code then return load(code, '@' .. path, 'b', environment) end
+   local chunk, problem = plain_loadfile(path, nil, environment)
+   if chunk and is_kept then functions.keep_compiled_file(path, dump(chunk)) end
+   return chunk, problem
+end
+function loadfile(path, mode, environment)
+   if mode or type(path) ~= 'string' or sub(path, 1, #folder + 1) ~= folder .. '/' then
+      return plain_loadfile(path, mode, environment)
    end
+   local chunk, problem = load_own(path, environment)
+   return run_once(chunk), problem
 end
 
 local c_stack = assert(loadfile(folder .. '/th/c_stack.lua'))()
@@ -154,7 +175,7 @@ function os.exit(code)
 end
 
 assert(loadfile(folder .. '/th/files.lua'))(shared)
-local own, fill_own = assert(loadfile(folder .. '/th/own.lua'))()
+local own, fill_own = assert(loadfile(folder .. '/th/own.lua'))(folder)
 in_its_words = assert(loadfile(folder .. '/dialect/init.lua'))(folder, c_stack.fits_callback, own)
 setfenv(1, own) -- of what follows
 

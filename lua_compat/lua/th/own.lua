@@ -1,7 +1,8 @@
 -- The globals of our own files: Lua's functions and copies of its libraries from before the script started, because the
 -- script may replace or remove them. Everything else is read from the script's globals, and written there. (A script in
--- the sandbox has separate globals instead, and this table stays empty.) Called by th/boot.lua. Returns the table, and
--- the function that fills it.
+-- the sandbox has separate globals instead, and this table stays empty.) Called by th/boot.lua with the folder of our
+-- packages. Returns the table, and the function that fills it.
+local folder = ...
 local globals = _G
 local next, type, rawget, rawset, setmetatable = next, type, rawget, rawset, setmetatable
 
@@ -32,6 +33,25 @@ local function with_paths(library)
    return setmetatable(fields, { __index = library, __newindex = library })
 end
 
+-- Our files find each other without a search: it would begin in the script's folder, and the script may change
+-- package.path. Whole packages are searched for, because a script may bring its own.
+local function with_own_files(require)
+   local loadfile, loaded, preload, gsub, find = loadfile, package.loaded, package.preload, string.gsub, string.find
+   return function(name)
+      if loaded[name] == nil and type(name) == 'string' and find(name, '.', 1, true) then
+         local path = folder .. '/' .. gsub(name, '%.', '/')
+         local chunk = loadfile(path .. '.lua') or loadfile(path .. '/init.lua')
+         if chunk then
+            preload[name] = chunk
+            local value = require(name)
+            preload[name] = nil
+            return value
+         end
+      end
+      return require(name)
+   end
+end
+
 local function fill()
    for name, value in next, globals do
       if name == 'package' then value = with_paths(value)
@@ -39,6 +59,7 @@ local function fill()
       if name ~= 'arg' then rawset(own, name, value) end
    end
    rawset(own, 'print', theirs_first(nil, 'print'))
+   rawset(own, 'require', with_own_files(require))
    own.io.write, own.os.exit = theirs_first('io', 'write'), theirs_first('os', 'exit')
    -- for string methods that the script has removed
    setmetatable(string, { __index = own.string })

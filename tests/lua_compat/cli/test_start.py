@@ -1,5 +1,7 @@
 """Starting `th`: neither PyTorch nor numpy is loaded, unless something needs them."""
 
+from pathlib import Path
+
 import pytest
 
 from lua_compat.runtime.cuda_presence import built_for_gpus
@@ -34,6 +36,43 @@ def loaded(*words: str) -> list[str]:
 )
 def test_pytorch_is_not_loaded_for_what_needs_no_kernel(words: tuple[str, ...]) -> None:
     assert loaded(*words) == []
+
+
+MODULES = """
+import sys
+from lua_compat.kernels import system  # what it needs is there
+before = set(sys.modules)
+from lua_compat.cli.th import main
+assert main(sys.argv[1:]) == 0
+print(*{"dataclasses", "inspect", "pathlib", "prompt_toolkit"} & (set(sys.modules) - before))
+"""
+
+
+def test_slow_modules_of_python_are_not_loaded() -> None:
+    assert run_python("-c", MODULES, "-e", "require 'nn'").stdout == "\n"
+
+
+OWN_FILES = """
+require 'nn'
+package.path = ''
+local convolution, x = nn.SpatialConvolution(2, 3, 3, 3), torch.rand(2, 5, 5)
+convolution:backward(x, convolution:forward(x))
+assert(jit.status())
+assert(not pcall(require, 'cutorch') and jit.status())
+jit.off()
+pcall(require, 'optim')
+assert(not jit.status())
+"""
+
+
+def test_our_files_are_found_beside_a_script_with_files_of_the_same_names(tmp_path: Path) -> None:
+    """What the script has set is what it finds afterwards: LuaJIT is off only while they load."""
+    for name in ("torch/core/memory", "torch/io/print", "nn/utils", "nn/linear/init"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / f"{name}.lua").write_text("error('a file of the script')")
+    (tmp_path / "script.lua").write_text(OWN_FILES)
+    result = run_th("script.lua", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
 
 
 HDF5 = """

@@ -52,7 +52,7 @@ def made_for(test_file: str) -> tuple[Test, Test]:
 def _computed_by_lua(family: str) -> set[str]:
     """Returns the kernels of a family of nn that LuaJIT has a way for."""
     registered = set()
-    for file in (LUA_FOLDER / "nn" / family / "luajit").glob("*.lua"):
+    for file in (Path(LUA_FOLDER) / "nn" / family / "luajit").glob("*.lua"):
         registered |= set(re.findall(r"\bluajit\.(\w+)", file.read_text(encoding="utf-8")))
     return registered & all_kernels().keys()
 

@@ -30,7 +30,7 @@ def test_modules_are_globals_that_load_when_they_are_first_read(tmp_path: Path) 
 
 
 def test_every_module_loads(tmp_path: Path) -> None:
-    folder = LUA_FOLDER / "rocks" / "pl"
+    folder = Path(LUA_FOLDER) / "rocks" / "pl"
     others = ("strict", "names")
     names = sorted(path.name for path in folder.iterdir() if path.is_dir() and path.name not in others)
     assert len(names) == 37
