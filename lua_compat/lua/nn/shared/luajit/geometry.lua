@@ -25,6 +25,7 @@ local TEXT = [[
       return keep(slot, make({ $fields }, x))
    end
 ]]
+local NONE = {} -- in empty slots: equal to no layer
 local SIZES = 'nd, first, second, last, before, third, ' -- all sizes of an input
 local PRIMES = { 1, 7, 31, 61, 97, 131, 173, 211, 241 }
 
@@ -45,8 +46,8 @@ function geometry.of(names, further, make)
       if not known[name] then known[name], fields[#fields + 1] = name, name .. ' = false' end
    end
    table.sort(fields)
-   local kept, bytes = { last = {} }, 0
-   for slot = 0, SLOTS - 1 do kept[slot] = {} end
+   local kept, bytes = { last = NONE }, 0
+   for slot = 0, SLOTS - 1 do kept[slot] = NONE end
    local function keep(slot, g)
       if not g then return g end
       for name in pairs(g) do
@@ -54,7 +55,7 @@ function geometry.of(names, further, make)
       end
       bytes = bytes + (g.bytes or 0)
       if bytes > MOST_BYTES then
-         for k = 0, SLOTS - 1 do kept[k] = {} end
+         for k = 0, SLOTS - 1 do kept[k] = NONE end
          bytes = g.bytes
       end
       kept[slot], kept.last = g, g
