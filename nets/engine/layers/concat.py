@@ -20,6 +20,7 @@ class Concat(Layer):
 
     writes_in_place = True
     joins_inputs = True
+    lends_gradient = True
 
     def __init__(
         self, operation: Operation, inputs: list[Value], output: Value, relu: bool, memory: Memory

@@ -132,3 +132,25 @@ def test_pytorchs_operators_get_gradients_in_the_layout_of_their_results() -> No
     for backend in ("mm", "stock"):
         inside = (nn.Conv2d(3, 4, 3), nn.InstanceNorm2d(4), nn.Conv2d(4, 2, 3))
         check(nn.Sequential(*inside), (1, 3, 9, 8), backend)
+
+
+class Dense(nn.Module):
+    """Every layer reads all values before it, and the last sum reads the last of them three times."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(
+            nn.Sequential(nn.BatchNorm2d(3 + 2 * i), nn.ReLU(), nn.Conv2d(3 + 2 * i, 2, 3, 1, 1))
+            for i in range(4)
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        for layer in self.layers:
+            x = torch.cat([x, layer(x)], 1)
+        return torch.cat([x, x], 1) + torch.cat([x, torch.tanh(x)], 1)
+
+
+def test_gradients_of_joined_values_are_parts_of_one() -> None:
+    phases = check(Dense(), IMAGES, "mm")
+    joined = [layer.output.grad for layer in phases._layers if layer.joins_inputs]
+    assert len({gradient.data_ptr() for gradient in joined[:4]}) == 1  # of those in each other
