@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 from convnet_benchmarks.nets.engine.kernels import compiled
-from convnet_benchmarks.nets.engine.kernels.compiled import tiles
+from convnet_benchmarks.nets.engine.kernels.compiled import early, products, tiles
 from convnet_benchmarks.nets.engine.kernels.winograd import winograd
 from tests.helpers.structures import check_structure
 
@@ -30,7 +30,8 @@ def source_of(module: ModuleType) -> str:
     """The C code of a module with all that it is compiled with."""
     assert module.__file__
     file = Path(module.__file__).with_suffix(".c")
-    constants = tiles._constants(winograd(2, 3)) if module is tiles else getattr(module, "_CONSTANTS", "")
+    elsewhere = {tiles: tiles._constants(winograd(2, 3)), products: early.CONSTANTS}
+    constants = elsewhere.get(module) or getattr(module, "_CONSTANTS", "")
     own = file.read_text() if file.exists() else ""
     vectors = (FOLDER / "vectors.h").read_text()
     return own if file.stem == "sequence" else f"#define REAL float\n{vectors}\n{constants}{own}"
