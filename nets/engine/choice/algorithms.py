@@ -245,8 +245,8 @@ _SURPASSED = {
 }
 
 
-# The cost, in multiply-adds, of writing and reading a transformed element of an image; of packing and reading
-# one of a weight, which does not fit in the caches; and of reading a packed one.
+# The cost, in multiply-adds, of writing and reading a transformed or copied element of an image; of packing
+# and reading one of a weight, which does not fit in the caches; and of reading a packed one.
 _OF_IMAGE, _OF_WEIGHT, _OF_PACKED = 20, 32, 12
 # The first of these that is available is usually the fastest where Winograd and FFT are not.
 _LIKELY = (
@@ -259,7 +259,10 @@ _LIKELY = (
     "mm(compiled)",
 )
 _FEW_CHANNELS = 4  # of images, as a net's input has
-_LIKELY_OF_FEW_CHANNELS = ("direct", "mm(tap, compiled)")  # gradients of such a layer's weight
+_LIKELY_OF_FEW_CHANNELS = {
+    WEIGHT_GRADIENT: ("direct", "mm(tap, compiled)"),
+    INPUT_GRADIENT: ("mm(tap, compiled)",),
+}
 
 
 def likely_fastest(found: Collection[str], phase: str, shape: ConvolutionShape | None = None) -> str:
@@ -268,17 +271,15 @@ def likely_fastest(found: Collection[str], phase: str, shape: ConvolutionShape |
 
     ``python -m benchmarks.likely_kernels`` measures how close.
     """
+    few = shape is not None and shape.in_channels <= _FEW_CHANNELS
+    likely = (*(_LIKELY_OF_FEW_CHANNELS.get(phase, ()) if few else ()), *_LIKELY)
+    product = next((name for name in likely if name in found), next(iter(found)))
     if shape is not None:
         compiled = (name for name in found if is_bilinear(name) and is_compiled(name))
         costs = {name: _likely_cost(shape, transforms_of(name, shape), _of_weight(name)) for name in compiled}
-        weight = shape.taps * shape.in_channels * shape.out_channels
-        product = next((name for name in _LIKELY if name in found), "")
-        if costs and min(costs.values()) < shape.multiply_adds + _of_weight(product) * weight:
+        if costs and min(costs.values()) < _product_cost(shape, product):
             return min(costs, key=lambda name: costs[name])
-    likely: tuple[str, ...] = _LIKELY
-    if phase == WEIGHT_GRADIENT and shape is not None and shape.in_channels <= _FEW_CHANNELS:
-        likely = _LIKELY_OF_FEW_CHANNELS + likely
-    return next((name for name in likely if name in found), next(iter(found)))
+    return product
 
 
 def transforms_of(name: str, shape: ConvolutionShape) -> TileTransforms:
@@ -292,6 +293,14 @@ def transforms_of(name: str, shape: ConvolutionShape) -> TileTransforms:
 def _of_weight(name: str) -> int:
     """Returns what a number of the weight costs a compiled candidate."""
     return _OF_PACKED if re.search(r"\b(panels|windows)\)$", name) else _OF_WEIGHT
+
+
+def _product_cost(shape: ConvolutionShape, name: str) -> int:
+    """Estimates the cost of a phase by matrix products, before which im2col copies all windows."""
+    by_columns = name.startswith(("mm(tap", "mm(channel"))
+    copied = shape.positions * shape.taps * shape.in_channels if by_columns else 0
+    weight = shape.taps * shape.in_channels * shape.out_channels
+    return shape.multiply_adds + _OF_IMAGE * copied + _of_weight(name) * weight
 
 
 def _likely_cost(shape: ConvolutionShape, transforms: TileTransforms, of_weight: int) -> int:

@@ -35,6 +35,7 @@ def convolution(
     return ConvolutionShape(batch, *channels, *sizes, torch.float32)
 
 
+TILES = "winograd(2, compiled)"
 STRIDED = ["mm(tap)", "mm(channel)", "mm(tap, compiled)", "mm(channel, compiled)", "direct"]
 
 
@@ -58,6 +59,11 @@ STRIDED = ["mm(tap)", "mm(channel)", "mm(tap, compiled)", "mm(channel, compiled)
         (STRIDED, WEIGHT_GRADIENT, ((256, 512), 14, 3, 2), "mm(channel, compiled)"),
         (STRIDED, WEIGHT_GRADIENT, ((3, 64), 224, 7, 2), "direct"),
         (STRIDED[:4], WEIGHT_GRADIENT, ((3, 64), 224, 7, 2), "mm(tap, compiled)"),
+        (["direct(packed)", "mm(tap, compiled)"], INPUT_GRADIENT, ((3, 64), 224, 3), "mm(tap, compiled)"),
+        (["direct(packed)", "mm(tap, compiled)"], INPUT_GRADIENT, ((8, 64), 224, 3), "direct(packed)"),
+        # The product copies more than it computes.
+        (["mm(channel, compiled)", TILES], WEIGHT_GRADIENT, ((128, 32), 14, 3), TILES),
+        (["mm(channel, compiled)", TILES], WEIGHT_GRADIENT, ((512, 512), 5, 3), "mm(channel, compiled)"),
         (["mm(tap)", "direct", "winograd(3)"], FORWARD, ((64, 64), 14, 3), "mm(tap)"),  # no compiler
         (
             ["fft(10, compiled)", "fft(15, compiled)", "mm(tap)"],
