@@ -147,6 +147,36 @@ def test_what_luajit_computes_lies_in_the_family_of_its_kernel() -> None:
     assert len(checked) > 60
 
 
+LOADED = """
+require 'nn'
+local function loaded(family) -- how many of its files are, and how many there are
+   local n, all = 0, 0
+   for _, name in ipairs(arg) do
+      if name:find('^nn%.' .. family .. '%.luajit%.') then
+         n, all = n + (package.loaded[name] and 1 or 0), all + 1
+      end
+   end
+   return n, all
+end
+assert(loaded 'pooling' == 0)
+nn.SpatialMaxPooling(2, 2):forward(torch.rand(1, 4, 4))
+local n, all = loaded 'pooling'
+assert(n == all and n > 4 and loaded 'similarity' == 0)
+for _, declaration in ipairs(require('nn.declarations').with_kernels()) do
+   for name in pairs(require('nn.shared.declared').signatures(declaration)) do
+      local _ = require('torch.core.signatures')[name]
+   end
+end
+for _, name in ipairs(arg) do assert(package.loaded[name], name) end
+"""
+
+
+def test_what_luajit_computes_is_loaded_with_the_first_kernel_of_its_family() -> None:
+    files = (Path(LUA_FOLDER) / "nn").glob("*/luajit/*.lua")
+    names = [".".join(file.relative_to(LUA_FOLDER).with_suffix("").parts) for file in files]
+    assert Runtime("script", names).run_string(LOADED) == 0
+
+
 def test_what_luajit_computes_does_not_end_in_the_call_of_a_builtin() -> None:
     builtin = (
         r"(ffi\.\w+|math\.\w+|bit\.\w+|cast|floor|ceil|max|min|abs|sqrt|exp|log|tonumber|band|bor|tobit)"

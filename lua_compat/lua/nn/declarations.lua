@@ -105,7 +105,7 @@ local function read_all()
    for _, family in ipairs(declarations.families) do
       for name, d in pairs(require('nn.' .. family .. '.declarations')) do
          if name == 'kernels' then
-            of_families[#of_families + 1] = { kernels = d }
+            of_families[#of_families + 1] = { family = family, kernels = d }
          else
             d.family = family
             written[name] = d

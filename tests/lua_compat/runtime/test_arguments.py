@@ -27,15 +27,13 @@ def test_signatures_in_lua_are_those_of_the_kernels() -> None:
         """
         require 'nn'
         local computed, kept, said = {}, require('torch.core.signatures'), {}
-        for name in pairs(require('torch.core.ways').luajit) do
-           computed[#computed + 1] = name
-           kept[name] = kept[name]
-        end
         for _, declaration in ipairs(require('nn.declarations').with_kernels()) do
            for name, letters in pairs(require('nn.shared.declared').signatures(declaration)) do
               said[#said + 1] = { name, letters }
+              kept[name] = kept[name]
            end
         end
+        for name in pairs(require('torch.core.ways').luajit) do computed[#computed + 1] = name end
         return kept, said, computed
         """
     )

@@ -1,11 +1,9 @@
 -- Convolutions of images (batch x) planes x height x width, of volumes (with time before height) and of sequences
 -- (batch x) frames x features.
-for _, part in ipairs{ 'products', 'temporal', 'depthwise', 'local', 'connection_tables', 'subsampling' } do
-   require('nn.convolution.luajit.' .. part)
-end
 local kernel = require('torch.core.kernels').of_layers
 local layer = require 'nn.shared.layer'
 local declared = require 'nn.shared.declared'
+declared.ways('convolution', { 'products', 'temporal', 'depthwise', 'local', 'connection_tables', 'subsampling' })
 local volumes = require 'nn.shared.volumes'
 local kept = require 'nn.convolution.luajit.kept_windows'
 local whole = require('torch.core.arguments').whole

@@ -1,10 +1,8 @@
 -- Losses of an output and a target.
-for _, part in ipairs{ 'nll', 'elementwise', 'margins', 'cosine_embedding' } do
-   require('nn.criterions.luajit.' .. part)
-end
 local kernel = require('torch.core.kernels').of_layers
 local declarations = require 'nn.declarations'
 local declared = require 'nn.shared.declared'
+declared.ways('criterions', { 'nll', 'elementwise', 'margins', 'cosine_embedding' })
 local sizes = require 'nn.shared.sizes'
 local whole_numbers = require 'nn.shared.whole_numbers'
 local Criterion = torch.getmetatable('nn.Criterion')

@@ -1,7 +1,7 @@
 -- Layers that multiply by a matrix of parameters.
-require 'nn.linear.luajit.lookup'
 local kernel = require('torch.core.kernels').of_layers
 local declared = require 'nn.shared.declared'
+declared.ways('linear', { 'lookup' })
 local whole_numbers = require 'nn.shared.whole_numbers'
 
 local Linear, Module = torch.class('nn.Linear', 'nn.Module')

@@ -1,8 +1,8 @@
 -- Normalization over the batch, over planes, over an image's neighbourhoods, and of vectors.
-for _, part in ipairs{ 'batch', 'cross_map', 'vectors' } do require('nn.normalization.luajit.' .. part) end
 local kernel = require('torch.core.kernels').of_layers
 local layer = require 'nn.shared.layer'
 local declared = require 'nn.shared.declared'
+declared.ways('normalization', { 'batch', 'cross_map', 'vectors' })
 local number = require('torch.core.arguments').number
 local Module = torch.getmetatable('nn.Module')
 

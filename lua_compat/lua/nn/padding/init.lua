@@ -1,7 +1,7 @@
 -- Padding around images and volumes, and of one dimension.
-require 'nn.padding.luajit.padding'
 local layer = require 'nn.shared.layer'
 local declared = require 'nn.shared.declared'
+declared.ways('padding', { 'padding' })
 
 local function sides_text(self)
    return ('(l=%d, r=%d, t=%d, b=%d)'):format(self.pad_l, self.pad_r, self.pad_t, self.pad_b)

@@ -1,11 +1,9 @@
 -- Pooling of images (batch x) planes x height x width, of volumes (with time before height), of sequences (batch x)
 -- frames x features, and of features; and unpooling.
-for _, part in ipairs{ 'maxima', 'averages', 'adaptive', 'fractional', 'temporal', 'unpooling' } do
-   require('nn.pooling.luajit.' .. part)
-end
 local kernel = require('torch.core.kernels').of_layers
 local layer = require 'nn.shared.layer'
 local declared = require 'nn.shared.declared'
+declared.ways('pooling', { 'maxima', 'averages', 'adaptive', 'fractional', 'temporal', 'unpooling' })
 local volumes = require 'nn.shared.volumes'
 local whole_numbers = require 'nn.shared.whole_numbers'
 local Module = torch.getmetatable('nn.Module')

@@ -21,17 +21,6 @@ local function literal(value)
    return type(value) == 'string' and ('%q'):format(value) or tostring(value)
 end
 
--- A function that make() returns when it is first called.
-local function on_first_call(make)
-   local made
-   local function get()
-      made = made or make()
-      return made
-   end
-   templates.on_first_use(get)
-   return function(...) return (made or get())(...) end
-end
-
 local function is_boolean(field) return KINDS[field.kind] ~= nil and KINDS[field.kind][1] == 'b' end
 
 -- Generates the function that initialises a new module's fields.
@@ -62,7 +51,7 @@ end
 -- A function of a new module and the constructor's arguments that initialises the module's fields. It returns the
 -- arguments, with the defaults of those that are nil.
 function declared.setter(name)
-   return on_first_call(function() return setter_of(name, declarations.of(name)) end)
+   return templates.on_first_call(function() return setter_of(name, declarations.of(name)) end)
 end
 
 -- Gives a class made by torch.class a constructor that only initialises the fields.
@@ -148,7 +137,7 @@ end
 -- A function of a module that returns the fields named in `taken` (by default those that the kernel takes, as declared)
 -- as plain numbers, booleans and strings within their ranges; 'texts' and numbers in it are returned as they are.
 function declared.reader(name, taken)
-   return on_first_call(function()
+   return templates.on_first_call(function()
       local declaration = declarations.of(name)
       return reader_of(name, declaration, taken or declaration.takes or '')
    end)
@@ -204,15 +193,32 @@ function declared.signatures(declaration)
    return found
 end
 
--- Signatures are made when the first kernel is called, of all that nn's classes call: Python need not be asked.
-local are_made = false
+-- The files that add a family's ways to torch/core/ways.lua are loaded when one of its kernels is first called.
+local files_of = {}
+function declared.ways(family, files) files_of[family] = files end
+
+local function load_ways(family)
+   local files = files_of[family] or {}
+   files_of[family] = nil
+   for _, file in ipairs(files) do require(('nn.%s.luajit.%s'):format(family, file)) end
+end
+
+-- Signatures are made when a kernel is first called, of those that nn's classes call: Python need not be asked.
+local users -- by kernel: a declaration that names it, and the text of its signature
+
+local function find_users()
+   users = {}
+   for _, declaration in ipairs(declarations.with_kernels()) do
+      for name, text in pairs(kernels_of(declaration)) do users[name] = { declaration, text } end
+   end
+end
 
 setmetatable(signatures, { __index = function(self, kernel)
-   if are_made then return nil end
-   are_made = true
-   for _, declaration in ipairs(declarations.with_kernels()) do
-      for name, letters in pairs(declared.signatures(declaration)) do self[name] = letters end
-   end
+   if not users then find_users() end
+   local user = users[kernel]
+   if not user then return nil end
+   self[kernel] = signature_of(user[1], user[2])
+   load_ways(user[1].family)
    return self[kernel]
 end })
 

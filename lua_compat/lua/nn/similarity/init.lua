@@ -1,8 +1,8 @@
 -- Comparisons of vectors with stored ones, or with each other.
-for _, part in ipairs{ 'euclidean', 'cosine', 'bilinear', 'pairs' } do require('nn.similarity.luajit.' .. part) end
 local kernel = require('torch.core.kernels').of_layers
 local layer = require 'nn.shared.layer'
 local declared = require 'nn.shared.declared'
+declared.ways('similarity', { 'euclidean', 'cosine', 'bilinear', 'pairs' })
 local whole_numbers = require 'nn.shared.whole_numbers'
 local Module = torch.getmetatable('nn.Module')
 

@@ -1,7 +1,7 @@
 -- Linear layers for sparse inputs: elements that are not listed are zero.
-for _, part in ipairs{ 'index_linear', 'sparse_linear' } do require('nn.sparse.luajit.' .. part) end
 local kernel = require('torch.core.kernels').of_layers
 local declared = require 'nn.shared.declared'
+declared.ways('sparse', { 'index_linear', 'sparse_linear' })
 local whole_numbers = require 'nn.shared.whole_numbers'
 local Module = torch.getmetatable('nn.Module')
 

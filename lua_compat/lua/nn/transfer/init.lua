@@ -4,7 +4,6 @@
 --    of_output: whether the derivative is computed from the output
 --    strict: whether Torch7 wants a gradOutput of the same sizes, and not only of as many elements
 --    init(self): the rest of the constructor; check(self): raises for invalid fields
-for _, part in ipairs{ 'elementwise', 'prelu', 'gated_linear', 'softmax' } do require('nn.transfer.luajit.' .. part) end
 local kernel = require('torch.core.kernels').of_layers
 local layer = require 'nn.shared.layer'
 local sizes = require 'nn.shared.sizes'
@@ -12,6 +11,7 @@ local overloads = require 'torch.tensor.overloads'
 local rectifiers = require 'nn.transfer.luajit.rectifiers'
 local declarations = require 'nn.declarations'
 local declared = require 'nn.shared.declared'
+declared.ways('transfer', { 'elementwise', 'prelu', 'gated_linear', 'softmax' })
 local records = require('torch.core.memory').records
 local whole = require('torch.core.arguments').whole
 

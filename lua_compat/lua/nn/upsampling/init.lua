@@ -1,8 +1,7 @@
 -- Upsampling of images and volumes: input (batch x) planes x (depth x) height x width.
-require 'nn.upsampling.luajit.upsampling'
-require 'nn.upsampling.luajit.pixel_shuffle'
 local layer = require 'nn.shared.layer'
 local declared = require 'nn.shared.declared'
+declared.ways('upsampling', { 'upsampling', 'pixel_shuffle' })
 local whole = require('torch.core.arguments').whole
 
 local function check_scale(scale)

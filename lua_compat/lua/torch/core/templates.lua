@@ -185,6 +185,17 @@ function templates.has(text, hole) return text:find('%$' .. hole .. '%f[^%w_]') 
 -- Registers `make`, which compiles what would otherwise be compiled on first use; it may also be called after that.
 function templates.on_first_use(make) waiting[#waiting + 1] = make end
 
+-- The function that make() returns when it is first called.
+function templates.on_first_call(make)
+   local made
+   local function get()
+      made = made or make()
+      return made
+   end
+   templates.on_first_use(get)
+   return function(...) return (made or get())(...) end
+end
+
 -- A function of a key that returns make(key) and caches it. keys: a list of all possible keys.
 function templates.for_each(keys, make)
    local made = {}

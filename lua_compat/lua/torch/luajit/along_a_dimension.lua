@@ -128,7 +128,9 @@ local function both_ways(row)
       return templates.compile('torch.luajit.along_a_dimension', text,
          { outer_and_inner = outer_and_inner, first_element = first_element, no = no }, merged(...))
    end
-   return compile(LOOPS, ONE_BY_ONE, row, row.one_by_one or {}), templates.for_each(types, function(T)
+   return templates.on_first_call(function()
+      return compile(LOOPS, ONE_BY_ONE, row, row.one_by_one or {})
+   end), templates.for_each(types, function(T)
       return compile(SEVERAL_ROWS, SEVERAL, reading(T, row.as_c), { to_type = T.cast }, row, row.several or {})
    end)
 end
