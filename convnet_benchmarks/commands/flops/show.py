@@ -8,6 +8,7 @@ from convnet_benchmarks.commands.flops.knee import Knee
 from convnet_benchmarks.commands.flops.roofline import LayerPoint, Roofs
 from convnet_benchmarks.commands.flops.slope import Slope
 from convnet_benchmarks.tables import Column, Table
+from convnet_benchmarks.timing.statistics import STABLE
 from convnet_benchmarks.workload.operations.counting import Count
 from convnet_benchmarks.workload.operations.formulas import Operations
 from convnet_benchmarks.workload.ran import unit_of_records
@@ -110,7 +111,8 @@ def throughput_table(found: Sequence[Mapping[str, Any]], knee: Knee | None, what
         share = 100 * throughput / largest
         table.rows.append([batch, throughput, share, statistics["median"], statistics["verdict"]])
     if knee is not None:
-        table.notes.append(knee.text)
+        stable = all(row[-1] == STABLE for row in table.rows if row[1] is not None)
+        table.notes.append(knee.text if stable else f"{knee.text}; uncertain: not all figures are stable")
     return table
 
 

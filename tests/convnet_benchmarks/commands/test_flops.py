@@ -19,7 +19,7 @@ from convnet_benchmarks.cli import main
 from convnet_benchmarks.commands.flops import counters
 from convnet_benchmarks.commands.flops.knee import find_knee
 from convnet_benchmarks.commands.flops.roofline import LayerPoint, Roofs, layer_points
-from convnet_benchmarks.commands.flops.show import roofline_table
+from convnet_benchmarks.commands.flops.show import roofline_table, throughput_table
 from convnet_benchmarks.commands.flops.slope import measure_slope, repeated
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.nets import registry
@@ -192,6 +192,22 @@ def test_the_knee() -> None:
     plateau, rising = [(1, 50.0), (2, 97.0), (4, 100.0)], [(1, 50.0), (2, 80.0), (4, 100.0)]
     assert not find_knee(plateau).still_rising
     assert find_knee(rising).still_rising and find_knee(rising).batch == 4
+
+
+@pytest.mark.parametrize(("verdict", "uncertain"), [("stable", False), ("noisy", True)])
+def test_the_knee_is_uncertain_where_figures_are_not_stable(verdict: str, uncertain: bool) -> None:
+    points: list[dict[str, Any]] = [
+        {
+            "point": {"batch_size": batch},
+            "samples_per_second": 100.0,
+            "pass_ms": {"median": 1.0, "verdict": found},
+            "ran": {"unit": "images"},
+        }
+        for batch, found in ((1, "stable"), (2, verdict))
+    ]
+    points.append({"point": {"batch_size": 4}, "status": "out of memory", "ran": {"unit": "images"}})
+    (note,) = throughput_table(points, find_knee([(1, 100.0), (2, 100.0)]), "a net").notes
+    assert note.startswith("knee: batch 1") and note.endswith("not all figures are stable") == uncertain
 
 
 def test_the_roofline() -> None:
