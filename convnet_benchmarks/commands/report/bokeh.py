@@ -41,7 +41,7 @@ def draw(panel: Panel, styles: Mapping[str, Style]) -> "Figure":
     for guide in panel.guides:
         xs, ys = zip(*guide.points, strict=True)
         figure.line(xs, ys, line_color=GUIDE_COLOUR, line_dash="dashed", line_width=1.5)
-        place = {"text_align": "right", "text_baseline": "top", "y_offset": 4}
+        place = {"text_align": "right", "text_baseline": "bottom", "y_offset": -4}  # away from a slope
         figure.text([xs[-1]], [ys[-1]], [guide.name], text_font_size="11px", **place)
     figure.add_tools(
         HoverTool(
@@ -232,6 +232,5 @@ def _columns(marks: Sequence[Mark]) -> dict[str, list[Any]]:
 
 
 def _tip(mark: Mark) -> str:
-
     lines = [f"<span>{escape(name)}</span> {escape(text)}" for name, text in mark.tips]
     return "<br>".join(lines)

@@ -141,6 +141,16 @@ def test_a_printed_table_is_no_wider_than_the_paper(browser: Any, report: str) -
     browser.execute_script("for (const one of document.querySelectorAll('details')) one.open = true")
     wide = "return [...document.querySelectorAll('table')].filter((t) => t.scrollWidth > innerWidth).length"
     assert browser.execute_script(wide) == 0
+    broken = """
+        const range = document.createRange();
+        return [...document.querySelectorAll('th, td')].flatMap((cell) =>
+          [...cell.textContent.matchAll(/[\\w.]+/g)].filter((word) => {
+            range.setStart(cell.firstChild, word.index);
+            range.setEnd(cell.firstChild, word.index + word[0].length);
+            return range.getClientRects().length > 1;
+          }).map((word) => word[0]));
+    """
+    assert browser.execute_script(broken) == []
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
 
 
