@@ -19,6 +19,12 @@ def parameters_read(results: Iterable[Tensor]) -> Counter[Parameter]:
     )
 
 
+def runs_backward_itself(results: Iterable[Tensor]) -> bool:
+    """Returns whether a part of the graph is a backward of its own, of checkpointing with ``use_reentrant``,
+    which adds to ``.grad``: PyTorch refuses to return its gradients."""
+    return any(node.name() == "CheckpointFunctionBackward" for node in _operations(results))
+
+
 def parameter_gradients(
     results: Sequence[Tensor],
     gradients: Sequence[Tensor],

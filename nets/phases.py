@@ -10,16 +10,19 @@ A module may return several tensors (a table, in Torch7's words) in tuples, list
 """
 
 import itertools
-from collections.abc import Callable, Container, Iterator
+import sys
+from collections.abc import Callable, Container, Iterator, Sequence
+from types import FrameType
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
 from torch.autograd.graph import GradientEdge, get_gradient_edge
 from torch.nn import Parameter
+from torch.utils import checkpoint
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
-from convnet_benchmarks.nets.graph import parameter_gradients, parameters_read
+from convnet_benchmarks.nets.graph import parameter_gradients, parameters_read, runs_backward_itself
 from convnet_benchmarks.nets.hooks import hook_on, needs_whole_backward, run_after_accumulation
 from convnet_benchmarks.nets.outputs import as_tree
 from convnet_benchmarks.nets.programs import is_program
@@ -37,14 +40,22 @@ class NoGradientError(RuntimeError):
     """There is nothing to train: no tensor of the output has a gradient."""
 
 
-class DifferentiatesItselfError(RuntimeError):
-    """A forward computes gradients that are to be differentiated again, which those of units cannot be."""
+class WholeBackwardError(RuntimeError):
+    """There can be no units: a forward differentiates itself, or the backward runs parts of it again."""
 
 
 def check_differentiated_once(*_: object) -> None:
-    """Raises :class:`DifferentiatesItselfError` in a backward that is itself recorded (``create_graph``)."""
+    """Raises :class:`WholeBackwardError` in a backward that is itself recorded (``create_graph``)."""
     if torch.is_grad_enabled():
-        raise DifferentiatesItselfError("a forward differentiates itself")
+        raise WholeBackwardError("a forward differentiates itself")
+
+
+def is_checkpointed() -> bool:
+    """Returns whether torch.utils.checkpoint has called what calls this: it runs again in the backward."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and frame.f_code.co_filename != checkpoint.__file__:
+        frame = frame.f_back
+    return frame is not None
 
 
 def autocasts() -> bool:
@@ -89,9 +100,9 @@ class AutogradPhases:
     A program (TorchScript) has no units either: its parameters are among those that updateGradInput computes.
 
     Hooks run as in a full backward. Where one wants the gradients of inputs and parameters together (a legacy
-    backward hook, or a hook on a parameter, when this is opened), and where the forward itself computes
-    gradients to be differentiated, there are no units: updateGradInput does a full backward, and
-    accGradParameters adds the gradients it has kept.
+    backward hook, or a hook on a parameter, when this is opened), where the forward itself computes gradients
+    to be differentiated, and where it is checkpointed, there are no units: updateGradInput does a full
+    backward, and accGradParameters adds the gradients it has kept.
     """
 
     def __init__(
@@ -115,6 +126,7 @@ class AutogradPhases:
         self._wanted: list[Parameter] = []
         self._kept: list[tuple[Parameter, Tensor | None]] = []  # their gradients
         self._reads_known = False
+        self._by_backward = False  # whether only torch.autograd.backward can run the graph
         self._units: list[tuple[nn.Module, Any]] = []
         if needs_whole_backward(module):
             self._do_without_units()
@@ -165,12 +177,12 @@ class AutogradPhases:
         self._input = input
         self._graph_input = _as_leaf(input) if isinstance(input, Tensor) else tree_map(_as_leaf, input)
         with torch.enable_grad():
-            output = self.module(self._graph_input) if self._reads_known else self._first_output()
+            output = self._first_output() if self._calls.first else self.module(self._graph_input)
+        self._calls.first = False
         self._graph_output = output if isinstance(output, Tensor) else as_tree(output)
         if not self._reads_known:
             self._wanted = self._read_outside_units()
             self._reads_known = True
-            self._calls.first = False
         if self._wanted and self._calls:
             apart = set(self._wanted)
             self._calls[:] = [(unit, edges, unit.without(saved, apart)) for unit, edges, saved in self._calls]
@@ -179,11 +191,15 @@ class AutogradPhases:
     def _first_output(self) -> Any:
         kept = KeptState(self.module)
         try:
-            return self.module(self._graph_input)
-        except DifferentiatesItselfError:
-            kept.restore()
-            self._do_without_units()
-            return self.module(self._graph_input)
+            output = self.module(self._graph_input)
+            self._by_backward = runs_backward_itself(_tensors(as_tree(output)))
+            if not (self._by_backward and self._units):
+                return output
+        except WholeBackwardError:
+            pass
+        kept.restore()
+        self._do_without_units()
+        return self.module(self._graph_input)
 
     def updateGradInput(self, input: Any, gradOutput: Any) -> Any:
         if self._graph_output is None or self._graph_input is None or input is not self._input:
@@ -197,9 +213,7 @@ class AutogradPhases:
         outputs, grad_outputs = _differentiable(self._graph_output, gradOutput)
         if not outputs:
             raise NoGradientError(NO_GRADIENT)
-        gradients = iter(
-            torch.autograd.grad(outputs, wanted, grad_outputs, retain_graph=True, allow_unused=True)
-        )
+        gradients = iter(_gradients(outputs, wanted, grad_outputs, self._by_backward))
         gradInput = [next(gradients) if leaf.requires_grad else None for leaf in leaves]
         self._kept = list(zip(apart, itertools.islice(gradients, len(apart)), strict=True))
         self._gradients = [tuple(itertools.islice(gradients, len(edges))) for _, edges, _ in self._calls]
@@ -222,8 +236,7 @@ class AutogradPhases:
 
     def _read_outside_units(self) -> list[Parameter]:
         """Returns the trainable parameters that more operations read than the units' own."""
-        outputs = [leaf for leaf in tree_flatten(self._graph_output)[0] if isinstance(leaf, Tensor)]
-        reads = parameters_read(outputs)
+        reads = parameters_read(_tensors(self._graph_output))
         for unit, _, saved in self._calls:
             reads.subtract(unit.reads(saved))
         return [parameter for parameter in self.module.parameters() if reads[parameter] > 0]
@@ -261,6 +274,12 @@ class Calls(list[Call]):
     """The calls of a pass. ``first``: of the first one, which finds out whether units will do."""
 
     first = True
+
+    def append(self, call: Call) -> None:
+        """Raises :class:`WholeBackwardError` if the call will be made again in the backward."""
+        if self.first and is_checkpointed():
+            raise WholeBackwardError("a part of the forward is checkpointed")
+        super().append(call)
 
 
 MakeRecorder = Callable[[nn.Module, Calls], Recorder]
@@ -535,6 +554,30 @@ def _parametrised(module: nn.Module, whole: Container[nn.Module]) -> Iterator[nn
 def _as_leaf(input: Tensor) -> Tensor:
     """Returns a tensor as a leaf of a new graph."""
     return input.detach().requires_grad_(input.is_floating_point() or input.is_complex())
+
+
+def _tensors(output: Any) -> list[Tensor]:
+    return [leaf for leaf in tree_flatten(output)[0] if isinstance(leaf, Tensor)]
+
+
+def _gradients(
+    outputs: Sequence[Tensor], leaves: Sequence[Any], gradients: Sequence[Tensor], by_backward: bool
+) -> Sequence[Tensor | None]:
+    """Returns the gradients of ``leaves`` from those of ``outputs``, None for those that have none.
+
+    ``by_backward``: by torch.autograd.backward, with ``.grad`` as it was afterwards.
+    """
+    if not by_backward:
+        return torch.autograd.grad(outputs, leaves, gradients, retain_graph=True, allow_unused=True)
+    before = [leaf.grad for leaf in leaves]
+    for leaf in leaves:
+        leaf.grad = None
+    try:
+        torch.autograd.backward(outputs, gradients, retain_graph=True)
+        return [leaf.grad for leaf in leaves]
+    finally:
+        for leaf, gradient in zip(leaves, before, strict=True):
+            leaf.grad = gradient
 
 
 def _detached(leaf: Any) -> Any:

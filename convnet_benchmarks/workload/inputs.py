@@ -66,7 +66,7 @@ def meta_batch(net: Net, batch_size: int, module: "nn.Module") -> Any:
 
 def counted_on(net: Net, batch_size: int, seed: int) -> "tuple[nn.Module, Any, bool]":
     """Returns the net in evaluation mode, a batch of its inputs, and whether they have no memory, as is
-    enough for counting operations; a net that needs numbers to run gets them, on the CPU.
+    enough for counting operations; a net that needs numbers to run gets them, on the CPU. Both are float32.
 
     Raises UserError for a net that does not run.
     """
@@ -75,14 +75,14 @@ def counted_on(net: Net, batch_size: int, seed: int) -> "tuple[nn.Module, Any, b
     from convnet_benchmarks.nets.state.kept_state import KeptState
 
     try:
-        module = registry.on_meta(net).eval()
+        module = in_format(registry.on_meta(net), None, torch.float32).eval()
         input = meta_batch(net, batch_size, module)
         with torch.no_grad(), KeptState(module):
             module(input)
     except Exception as error:  # whatever the author's code, or PyTorch, raises for tensors without memory
         if is_out_of_memory(error):
             raise
-        module = registry.build(net, seed).eval()
+        module = in_format(registry.build(net, seed), None, torch.float32).eval()
         return module, batch_for(net, module, batch_size, seed, torch.device("cpu"), torch.float32), False
     return module, input, True
 

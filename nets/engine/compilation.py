@@ -85,8 +85,10 @@ class PlanMaker:
 
     def _plan(self, module: nn.Module, input_shape: tuple[int, ...]) -> EnginePhases:
         traced = trace(module, torch.zeros(input_shape, dtype=self.dtype))
-        check_same(module, traced, self.dtype)
         options = self.options
+        if traced.checkpointed and not options.inference:
+            raise CompileError(f"{type(module).__name__}: a part of its forward is checkpointed")
+        check_same(module, traced, self.dtype)
         self._refine(traced)
         timed = self._tuner.until > time.monotonic()
         ahead.compile_ahead(module, options.backend, self.dtype, input_shape, timed, traced)
@@ -263,7 +265,8 @@ class _Compiler:
         weight_gradients: Sequence[Step],
         trained: Sequence[Parameter],
     ) -> Phases:
-        module = Watch(Contents(self.module).changed)
+        held = (tensor for operation in self.trace.operations for tensor in operation.held)
+        module = Watch(Contents(self.module, held).changed)
         threads = Watch(Threads().changed)
         gradients = Watch(Gradients(trained).changed)
         records = not self.options.check_weights  # their checks in Python cannot be recorded

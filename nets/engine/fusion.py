@@ -45,7 +45,7 @@ def without_identities(trace: Trace) -> Trace:
             same[found.result] = found.inputs[0]
         else:
             kept.append(found)
-    return Trace(kept, trace.shapes, same.get(trace.output, trace.output)) if kept else trace
+    return replace(trace, operations=kept, output=same.get(trace.output, trace.output)) if kept else trace
 
 
 def fuse(

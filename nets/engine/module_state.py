@@ -5,7 +5,7 @@ memory, and a step of Python takes ten times as long as usual. The loops here ar
 functions.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from operator import attrgetter, is_, itemgetter
 from typing import Any
@@ -38,22 +38,30 @@ class Modes:
 class Contents:
     """The parameters and buffers of a module and its parts, with their addresses and versions.
 
-    For integer tensors (counts of batches) and sparse ones only their identities.
+    For integer tensors (counts of batches) and sparse ones only their identities. ``fixed``: those that a
+    plan holds itself, so that none may be replaced.
     """
 
-    def __init__(self, module: nn.Module) -> None:
+    def __init__(self, module: nn.Module, fixed: Iterable[Tensor] = ()) -> None:
         held = (held for part in module.modules() for held in (part._parameters, part._buffers))
         self._holders = [tensors for tensors in held if tensors]
+        self._fixed = {id(tensor): tensor for tensor in fixed}
+        self._places = self._fixed_among(chain.from_iterable(map(_VALUES, self._holders)))
         self._tensors: list[Tensor | None] = []
         self._computed_with: list[Tensor] = []
         self._addresses: Sequence[int] = ()
         self._versions: Sequence[int] = ()
 
     def changed(self) -> bool:
-        """Returns whether anything has changed since the last call; True on the first call."""
+        """Returns whether anything has changed since the last call; True on the first call.
+
+        Raises RuntimeError if one of the fixed tensors was replaced.
+        """
         tensors = list(chain.from_iterable(map(_VALUES, self._holders)))
         same = len(tensors) == len(self._tensors) and all(map(is_, tensors, self._tensors))
         if not same:
+            if self._fixed_among(tensors) < self._places:
+                raise RuntimeError("a parameter or buffer of the module was replaced: compile it again")
             self._tensors = tensors
             self._computed_with = [
                 tensor
@@ -65,6 +73,9 @@ class Contents:
         same = same and addresses == self._addresses and versions == self._versions
         self._addresses, self._versions = addresses, versions
         return not same
+
+    def _fixed_among(self, tensors: Iterable[Tensor | None]) -> int:
+        return sum(id(tensor) in self._fixed for tensor in tensors)
 
 
 class Threads:

@@ -12,9 +12,9 @@ from torch import Tensor, fx, nn
 from torch.jit import ScriptModule
 from torch.nn import Parameter
 
-from convnet_benchmarks.nets.graph import parameters_read
+from convnet_benchmarks.nets.graph import parameters_read, runs_backward_itself
 from convnet_benchmarks.nets.hooks import has_legacy_hook, hook_on, hook_on_parameter, hook_within
-from convnet_benchmarks.nets.phases import autocasts
+from convnet_benchmarks.nets.phases import autocasts, is_checkpointed
 from convnet_benchmarks.nets.programs import is_program
 from convnet_benchmarks.nets.state.kept_state import KeptState
 
@@ -50,6 +50,12 @@ class Operation:
         return list(dict.fromkeys(slot.index for slot in _slots((self.args, self.kwargs))))
 
     @property
+    def held(self) -> list[Tensor]:
+        """Returns the parameters it reads, and the tensors among its arguments."""
+        given = _leaves((self.args, self.kwargs))
+        return [*self.parameters, *(leaf for leaf in given if isinstance(leaf, Tensor))]
+
+    @property
     def kind(self) -> str:
         """Names what is called: the module's class, or the function."""
         if isinstance(self.call, nn.Module):
@@ -75,11 +81,15 @@ class Operation:
 
 @dataclass
 class Trace:
-    """``operations`` in order over values numbered from 0, the input; ``output`` is the last one's result."""
+    """``operations`` in order over values numbered from 0, the input; ``output`` is the last one's result.
+
+    ``checkpointed``: PyTorch runs some of them again in the backward, which changes statistics again.
+    """
 
     operations: list[Operation]
     shapes: list[tuple[int, ...]]
     output: int
+    checkpointed: bool
 
 
 class _Untraceable(Exception):
@@ -94,6 +104,7 @@ class _Tracer(fx.Tracer):
     def __init__(self, opaque: set[nn.Module]) -> None:
         super().__init__()
         self.opaque = opaque
+        self.checkpointed = False
 
     def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
         if is_program(m):
@@ -104,14 +115,14 @@ class _Tracer(fx.Tracer):
         return m in self.opaque or bool(hook_on(m)) or of_torch
 
     def create_node(self, *args: Any, **kwargs: Any) -> fx.Node:
-        _check_mode()
+        self._check_mode()
         return super().create_node(*args, **kwargs)
 
     def call_module(
         self, m: nn.Module, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         # Outside the try, as these are the caller's: it changed the mode, or keeps ``m`` in a plain list.
-        _check_mode()
+        self._check_mode()
         self.path_of_module(m)
         try:
             return super().call_module(m, forward, args, kwargs)
@@ -120,19 +131,21 @@ class _Tracer(fx.Tracer):
         except Exception as error:  # any error of the module's code for a proxy
             raise _Untraceable(m, error) from error
 
+    def _check_mode(self) -> None:
+        """Raises RuntimeError inside ``torch.no_grad()`` and ``torch.autocast``, which a list of operations
+        cannot represent; notices checkpointing."""
+        self.checkpointed = self.checkpointed or is_checkpointed()
+        if not torch.is_grad_enabled():
+            raise RuntimeError("part of it runs without gradients")
+        if autocasts():
+            raise RuntimeError("part of it runs in other number types (autocast)")
 
-def _check_mode() -> None:
-    """Raises RuntimeError inside ``torch.no_grad()`` and ``torch.autocast``, which a list of operations
-    cannot represent."""
-    if not torch.is_grad_enabled():
-        raise RuntimeError("part of it runs without gradients")
-    if autocasts():
-        raise RuntimeError("part of it runs in other number types (autocast)")
 
-
-def _graph(module: nn.Module) -> tuple[fx.Graph, nn.Module, dict[fx.Node, Any]]:
-    """Returns the graph, the module its names refer to, and the values of the attributes that it reads."""
+def _graph(module: nn.Module) -> tuple[fx.Graph, nn.Module, dict[fx.Node, Any], bool]:
+    """Returns the graph, the module its names refer to, the values of the attributes that it reads, and
+    whether a part is checkpointed."""
     opaque: set[nn.Module] = set()
+    checkpointed = False
     while True:
         tracer = _Tracer(opaque)
         root: nn.Module = module
@@ -154,8 +167,9 @@ def _graph(module: nn.Module) -> tuple[fx.Graph, nn.Module, dict[fx.Node, Any]]:
         finally:
             changed = before.changes()
             before.restore()
+            checkpointed = checkpointed or tracer.checkpointed
         if not changed:
-            return graph, root, read
+            return graph, root, read, checkpointed
         name, part, what = changed
         if part is None or part is module:
             raise CompileError(f"{name or type(module).__name__}: {what}; use PyTorch's autograd for it")
@@ -182,7 +196,7 @@ def trace(module: nn.Module, example: Tensor) -> Trace:
             raise CompileError(f"{name}: has a {kind}; use PyTorch's autograd for this module")
     if any(isinstance(part, ScriptModule) for part in module.modules()):
         raise CompileError(f"{type(module).__name__}: is a TorchScript program, or has one inside")
-    graph, root, read = _graph(module)
+    graph, root, read, checkpointed = _graph(module)
     operations: list[Operation] = []
     shapes: list[tuple[int, ...]] = []
     known: dict[fx.Node, Any] = dict(read)  # a Slot, or a value that does not depend on the input
@@ -255,7 +269,7 @@ def trace(module: nn.Module, example: Tensor) -> Trace:
             samples = {index: kept for index, kept in samples.items() if index in needed}
     if output is None or not operations:
         raise CompileError(f"{type(module).__name__}: its forward computes nothing from its input")
-    return Trace(_needed(operations, output), shapes, output)
+    return Trace(_needed(operations, output), shapes, output, checkpointed)
 
 
 def check_same(module: nn.Module, traced: Trace, dtype: torch.dtype) -> None:
@@ -365,6 +379,8 @@ def _run(
     parameters = _parameters(call, args, kwargs)
     if not isinstance(found, Tensor):
         return found, in_place, False, parameters
+    if runs_backward_itself([found]):
+        raise CompileError(f"{name}: is checkpointed; use PyTorch's autograd for this module")
     # Including those that a hook or a closure reads.
     parameters = list(dict.fromkeys([*parameters, *parameters_read([found])]))
     if any(found is tensor for tensor in given.values()) and _has_legacy_hook(call):

@@ -6,6 +6,7 @@ import statistics
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -113,7 +114,7 @@ class GpuPhases:
         self.zeroGradParameters()
         return one_pass
 
-    def updateOutput(self, input: Tensor) -> Tensor:
+    def updateOutput(self, input: Tensor) -> Any:
         if self._graphs is not None and self._graphs.outdated():
             self._graphs = None
             self.captured = "no phase is a CUDA graph: the module's memory or mode has changed"
@@ -121,22 +122,20 @@ class GpuPhases:
         self._runs = graphs or self._chosen
         self._input = input
         self._own = self.laid_out(input) if graphs is None else input  # they copy it anyway
-        output: Tensor = self._runs.updateOutput(self._own)
-        return output
+        return self._runs.updateOutput(self._own)
 
-    def updateGradInput(self, input: Tensor, gradOutput: Tensor) -> Tensor:
+    def updateGradInput(self, input: Tensor, gradOutput: Any) -> Any:
         return self._runs.updateGradInput(self._same(input, "updateGradInput"), gradOutput)
 
-    def accGradParameters(self, input: Tensor, gradOutput: Tensor) -> None:
+    def accGradParameters(self, input: Tensor, gradOutput: Any) -> None:
         self._runs.accGradParameters(self._same(input, "accGradParameters"), gradOutput)
 
     def zeroGradParameters(self) -> None:
         (self._graphs or self._chosen).zeroGradParameters()
 
-    def infer(self, input: Tensor) -> Tensor:
+    def infer(self, input: Tensor) -> Any:
         with torch.inference_mode():
-            output: Tensor = self.module(self.laid_out(input))
-        return output
+            return self.module(self.laid_out(input))
 
     def close(self) -> None:
         self._chosen.close()

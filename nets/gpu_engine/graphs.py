@@ -1,7 +1,10 @@
 """The three phases as CUDA graphs: the host issues each as one call."""
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
+from torch.utils._pytree import tree_leaves, tree_map
 
 from convnet_benchmarks.nets.gpu_engine.state import Watched
 from convnet_benchmarks.nets.phases import Phases
@@ -10,7 +13,8 @@ _WARM_PASSES = 2  # first passes allocate memory and choose algorithms, which mu
 
 
 class GraphPhases:
-    """Replays the phases of ``phases``, captured for inputs of ``input``'s shape.
+    """Replays the phases of ``phases``, captured for inputs of ``input``'s shape; the module may give several
+    outputs.
 
     This runs passes, which change gradients and running statistics. Raises RuntimeError if the phases do
     something that cannot be captured.
@@ -27,7 +31,7 @@ class GraphPhases:
                 output = phases.updateOutput(self._input)
                 phases.updateGradInput(self._input, output)
                 phases.accGradParameters(self._input, output)
-            self._grad_output = torch.zeros_like(output)
+            self._grad_output = tree_map(_zeros_like, output)
         torch.cuda.current_stream().wait_stream(aside)
         del output
         self._forward, self._input_gradient, self._weight_gradient = (
@@ -51,17 +55,19 @@ class GraphPhases:
         """Returns whether the graphs were captured for inputs like this."""
         return input.shape == self._input.shape and input.dtype is self._input.dtype
 
-    def updateOutput(self, input: Tensor) -> Tensor:
+    def updateOutput(self, input: Tensor) -> Any:
         self._input.copy_(input)
         self._forward.replay()
         return self._output
 
-    def updateGradInput(self, input: Tensor, gradOutput: Tensor) -> Tensor:
-        self._grad_output.copy_(gradOutput)
+    def updateGradInput(self, input: Tensor, gradOutput: Any) -> Any:
+        for own, given in zip(tree_leaves(self._grad_output), tree_leaves(gradOutput), strict=True):
+            if isinstance(own, Tensor):
+                own.copy_(given)
         self._input_gradient.replay()
         return self._grad_input
 
-    def accGradParameters(self, input: Tensor, gradOutput: Tensor) -> None:
+    def accGradParameters(self, input: Tensor, gradOutput: Any) -> None:
         # The graph adds to its own gradient tensors, even if the parameters' ``.grad`` have been replaced.
         replaced = []
         for parameter, own in self._gradients:
@@ -83,3 +89,7 @@ class GraphPhases:
 
     def close(self) -> None:
         self._phases.close()
+
+
+def _zeros_like(output: Any) -> Any:
+    return torch.zeros_like(output) if isinstance(output, Tensor) else output

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.jit import ScriptModule
 from torch.nn import Parameter
 from torch.nn.parameter import is_lazy
+from torch.utils._pytree import tree_flatten
 
 _BUILT_OF = ("_parameters", "_modules")
 _OF_FX = "_tensor_constant"  # what torch.fx calls a tensor that it finds
@@ -67,7 +68,11 @@ class _Part:
         self._attributes = dict(self._vars)
         held = [(key, value) for key, value in self._vars.items() if key not in _BUILT_OF]
         held += [("_buffers", buffer) for buffer in part.buffers(recurse=False)]
+        scripted = _scripted_names(part)
+        held += [(name, _SCRIPTED.read((part, name))) for name in scripted]
+        self._contents: list[tuple[str, _Content | _Numbers]]
         self._contents = [(key, content) for key, value in held for content in _contents(value, part, seen)]
+        self._contents += [(name, _Content((part, name), _SCRIPTED)) for name in scripted]
 
     def _parts_now(self) -> list[Any]:
         return [one for name in _BUILT_OF for one in getattr(self.part, name).values()]
@@ -103,6 +108,21 @@ def _all_are(now: Collection[Any], before: Collection[Any]) -> bool:
     return len(now) == len(before) and all(map(operator.is_, now, before))
 
 
+def _scripted_names(part: nn.Module) -> list[str]:
+    """Returns the names of the attributes, besides parameters, that TorchScript keeps to itself."""
+    known = getattr(part, "_concrete_type", None)  # frozen programs have none, and no attributes
+    return [name for name, (_, parameter) in known.get_attributes().items() if not parameter] if known else []
+
+
+def _leaves_alike(now: Any, before: Any) -> bool:
+    """Compares values of TorchScript's: the same tensors, and equal numbers, in the same lists and dicts."""
+    (ones, structure), (others, other_structure) = tree_flatten(now), tree_flatten(before)
+    return structure == other_structure and all(
+        one is other or (not isinstance(one, Tensor) and one == other)
+        for one, other in zip(ones, others, strict=True)
+    )
+
+
 def _printed_alike(now: Any, before: Any) -> bool:
     """Compares states of NumPy, whose arrays are cut when printed, but not the place in them."""
     return str(now) == str(before)
@@ -119,6 +139,10 @@ _ARRAY = _Kind(
     lambda value: value.copy(),
     lambda value, was: value.__setitem__(..., was),
     lambda now, was: now.tobytes() == was.tobytes(),
+)
+# Of an attribute of a program, given with its name; read, all but a tensor is a copy.
+_SCRIPTED = _Kind(
+    lambda of: of[0]._c.getattr(of[1]), lambda of, was: of[0]._c.setattr(of[1], was), _leaves_alike
 )
 # Of generators; Python's and NumPy's may be the modules.
 _PYTHONS = _Kind(lambda value: value.getstate(), lambda value, was: value.setstate(was))

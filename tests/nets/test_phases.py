@@ -9,9 +9,10 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
+from torch.utils.checkpoint import checkpoint
 
 from convnet_benchmarks.nets import registry
-from convnet_benchmarks.nets.engine import compile
+from convnet_benchmarks.nets.engine import compile, prepare
 from convnet_benchmarks.nets.modules.torch7 import Concat, View
 from convnet_benchmarks.nets.phases import AutogradPhases, NoGradientError, Phases
 from tests.helpers import own_nets
@@ -462,6 +463,45 @@ def test_a_program_gives_the_gradients_of_a_whole_backward() -> None:
             torch.testing.assert_close(phases.updateGradInput(x, 2 * output), leaf.grad)
             phases.accGradParameters(x, 2 * output)
         torch.testing.assert_close([parameter.grad for parameter in net.parameters()], wanted)
+
+
+class Checkpointed(nn.Module):
+    """``opaque``: torch.fx cannot follow it."""
+
+    def __init__(self, use_reentrant: bool, opaque: bool = False) -> None:
+        super().__init__()
+        self.first, self.norm = nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4)
+        self.use_reentrant, self.opaque = use_reentrant, opaque
+
+    def forward(self, x: Tensor) -> Any:
+        found = checkpoint(self._part, x, use_reentrant=self.use_reentrant)
+        return found + 1 if self.opaque and found.sum() < 1e9 else found
+
+    def _part(self, x: Tensor) -> Any:
+        return self.norm(self.first(x)).relu()
+
+
+@pytest.mark.filterwarnings("ignore:None of the inputs have requires_grad")
+@pytest.mark.parametrize("phases_of", [lambda net, x: AutogradPhases(net), prepare])
+@pytest.mark.parametrize("use_reentrant", [False, True])
+@pytest.mark.parametrize("opaque", [False, True])
+def test_a_checkpointed_part_is_run_twice_as_in_a_full_backward(
+    opaque: bool, use_reentrant: bool, phases_of: Callable[[nn.Module, Tensor], Any]
+) -> None:
+    torch.manual_seed(1)
+    net = nn.Sequential(
+        nn.Conv2d(3, 3, 1), Checkpointed(use_reentrant, opaque), nn.Flatten(), nn.Linear(64, 2)
+    )
+    same, input = copy.deepcopy(net), torch.rand(3, 3, 6, 6)
+    output, grad_input, gradients = full_backward(same, input, torch.ones(3, 2))
+    with phases_of(net, input) as phases:
+        torch.testing.assert_close(phases.updateOutput(input), output)
+        torch.testing.assert_close(phases.updateGradInput(input, torch.ones(3, 2)), grad_input)
+        assert all(parameter.grad is None for parameter in net.parameters())
+        phases.accGradParameters(input, torch.ones(3, 2))
+    torch.testing.assert_close([parameter.grad for parameter in net.parameters()], gradients)
+    torch.testing.assert_close(dict(net.named_buffers()), dict(same.named_buffers()))
+    assert net[1].norm.num_batches_tracked == 2
 
 
 def test_outputs_in_a_dataclass_are_a_dict() -> None:

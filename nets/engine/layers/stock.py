@@ -34,8 +34,7 @@ class StockLayer(Layer):
     It gets images channels last, except those that PyTorch cannot run that way.
 
     If there is a hook, updateGradInput computes the parameters' gradients as well, as a full backward does:
-    the hook then runs once, on the same gradients as there. does: the hook runs once, and on the gradients
-    that it would get there.
+    the hook then runs once, on the same gradients as there.
     """
 
     mixes_images = True

@@ -14,6 +14,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from convnet_benchmarks.cli import main
 from convnet_benchmarks.commands.flops import counters
@@ -26,6 +27,8 @@ from convnet_benchmarks.nets import registry
 from convnet_benchmarks.nets.net import Net
 from convnet_benchmarks.points.point import Point
 from convnet_benchmarks.timing.loops import HostClock, Settling
+from convnet_benchmarks.workload.inputs import counted_on
+from convnet_benchmarks.workload.nets import find
 from convnet_benchmarks.workload.operations.counting import OUTSIDE, count_forward, count_phases
 from convnet_benchmarks.workload.operations.formulas import Operations
 from tests.helpers.commands import run_python
@@ -108,6 +111,29 @@ def test_batch_normalisation_does_more_in_training() -> None:
     module, input = on_meta(nn.BatchNorm2d(2), 3, 2, 8, 8)
     phases = count_phases(module.train(), input)
     assert phases["updateOutput"][1] == Operations(0, 6 * input.numel())
+
+
+@pytest.mark.filterwarnings("ignore:None of the inputs have requires_grad")
+@pytest.mark.parametrize("use_reentrant", [False, True])
+def test_a_checkpointed_part_is_counted_again_in_the_backward(use_reentrant: bool) -> None:
+    class Checkpointed(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = nn.Linear(4, 4)
+
+        def forward(self, input: Tensor) -> Any:
+            return checkpoint(self.inner, input, use_reentrant=use_reentrant)
+
+    once = 2 * 5 * 4 * 4
+    counts = {phase: count for phase, (count, _) in count_phases(*on_meta(Checkpointed(), 5, 4)).items()}
+    assert counts == {"updateOutput": once, "updateGradInput": 3 * once, "accGradParameters": 0}
+
+
+def test_a_net_of_other_numbers_is_counted_in_float32() -> None:
+    net = find("tests.helpers.own_nets:halves", (6,))
+    module, input, on_shapes = counted_on(net, 2, 1)
+    assert on_shapes and input.dtype == torch.float32
+    assert count_forward(module, input).counted == 2 * 2 * 6 * 3
 
 
 def test_arithmetic_between_the_layers_is_counted_apart() -> None:

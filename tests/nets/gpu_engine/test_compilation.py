@@ -5,16 +5,20 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.utils._pytree import tree_leaves
 
 from convnet_benchmarks.nets.gpu_engine import compilation
 from convnet_benchmarks.nets.gpu_engine.choice import Chooser
 from convnet_benchmarks.nets.gpu_engine.compilation import GpuPhases, families_on
+from convnet_benchmarks.nets.gpu_engine.graphs import GraphPhases
 from convnet_benchmarks.nets.gpu_engine.phases import ChosenPhases
 from convnet_benchmarks.nets.gpu_engine.ways import PYTORCHS
 from convnet_benchmarks.nets.phases import AutogradPhases, Phases
@@ -153,3 +157,29 @@ def test_the_whole_net_runs_by_what_takes_the_least_time(
         torch.testing.assert_close(dict(module.named_buffers()), dict(same.named_buffers()))
         if fastest == "graphs":
             assert phases._graphs is not None and phases._graphs.calls == 1 + 2  # type: ignore[attr-defined]
+
+
+class TwoOutputs(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(4, 3)
+
+    def forward(self, x: Tensor) -> Any:
+        return {"scores": self.layer(x), "others": [x.exp(), None]}
+
+
+def test_graphs_of_a_net_of_several_outputs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The graphs' memory holds the gradient of each. What is in a graph runs at once here, and no more."""
+    for name in ("Stream", "current_stream", "CUDAGraph"):
+        monkeypatch.setattr(torch.cuda, name, MagicMock())
+    for name in ("stream", "graph"):
+        monkeypatch.setattr(torch.cuda, name, lambda *_, **__: nullcontext())
+    module, x = TwoOutputs(), torch.rand(2, 4)
+    graphs = GraphPhases(AutogradPhases(module), module, x)
+    output = graphs.updateOutput(x)
+    expected = module(x)
+    torch.testing.assert_close(output["scores"], expected["scores"])
+    given = {"scores": torch.rand(2, 3), "others": [torch.rand(2, 4), None]}
+    graphs.updateGradInput(x, given)
+    assert graphs._grad_output["others"][1] is None
+    torch.testing.assert_close(tree_leaves(graphs._grad_output)[:2], tree_leaves(given)[:2])

@@ -68,6 +68,53 @@ class Changing(nn.Module):
         ]
 
 
+class Scripted(nn.Module):
+    """For TorchScript, which keeps the attributes to itself."""
+
+    calls: int
+    seen: Tensor | None
+    log: list[int]
+    by_name: dict[str, Tensor]
+    replaced: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+        self.calls, self.seen, self.last, self.sum = 0, None, torch.zeros(1), torch.zeros(1)
+        self.log, self.by_name = [1], {"first": torch.zeros(1)}
+        self.register_buffer("replaced", torch.zeros(1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.calls += 1
+        self.seen = x
+        self.last = x.mean().reshape(1)
+        self.sum.add_(1)
+        self.log.append(3)
+        self.by_name["second"] = x
+        self.replaced = self.replaced + 1
+        return self.layer(x)
+
+
+def told_by(program: Any) -> str:
+    names = ("calls", "seen", "last", "sum", "log", "by_name", "replaced", "training")
+    return repr([getattr(program, name) for name in names])
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
+def test_what_a_program_keeps_to_itself() -> None:
+    program, x = torch.jit.script(Scripted()), torch.rand(2, 4)
+    before = told_by(program)
+    kept = KeptState(program)
+    program(x)
+    assert told_by(program) != before and kept.changes() is not None
+    kept.restore()
+    assert told_by(program) == before and kept.changes() is None
+    with prepare(program, x, backend="auto") as phases:
+        assert told_by(program) == before
+        phases.updateOutput(x)
+        assert program.calls == 1
+
+
 @pytest.mark.parametrize("backend", ["auto", "mm", "stock"])
 @pytest.mark.parametrize("inference", [False, True])
 def test_preparing_changes_nothing(backend: str, inference: bool) -> None:

@@ -69,6 +69,29 @@ def test_a_write_behind_pytorchs_back_needs_invalidate() -> None:
     assert largest_error(phases.updateOutput(x), exact_results(module, x)[0]) < 1e-12
 
 
+class Shifted(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+        self.register_buffer("shift", torch.zeros(4))
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return self.layer(x) + self.shift
+
+
+@pytest.mark.parametrize("backend", ["mm", "stock"])
+@pytest.mark.parametrize("replaced", ["layer.weight", "layer.bias", "shift"])
+def test_a_replaced_parameter_or_buffer_is_refused(replaced: str, backend: str) -> None:
+    """A plan holds them: it would go on with the old ones."""
+    module, x = Shifted(), torch.rand(2, 4)
+    with compile(module, x.shape, backend) as phases:
+        phases.updateOutput(x)
+        state = {replaced: module.state_dict()[replaced] + 1}
+        module.load_state_dict(state, strict=False, assign=True)
+        with pytest.raises(RuntimeError, match="replaced: compile it again"):
+            phases.updateOutput(x)
+
+
 def test_two_plans_of_one_module_and_of_two_are_independent() -> None:
     torch.manual_seed(0)
     one, two = (nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Conv2d(4, 5, 3)).double() for _ in range(2))
