@@ -9,7 +9,7 @@ _LUA_FOLDER = Path(__file__).parent / "lua"
 
 
 class Field(NamedTuple):
-    """A field of a class. ``role``: argument, field, optional, or own, an argument that becomes no field.
+    """A field of a class. ``role``: argument, field, optional, or own, an argument that is not stored.
 
     ``default``: None if there is none, or where it is another field's, ``like``. ``absent``: what a module
     without the field means, if that is not the default.
@@ -54,7 +54,7 @@ class Declaration(NamedTuple):
         return value_of(field.like) if field.like else field.default
 
     def absent(self, name: str, value_of: Callable[[str], Any]) -> Any:
-        """Returns what a module of a file means that has no such field; None where it means nothing."""
+        """Returns the value to assume for a module in a file that lacks the field; None if there is none."""
         field = self.fields.get(name)
         if field is None or field.role == "own":
             return None
@@ -64,13 +64,13 @@ class Declaration(NamedTuple):
 
 
 def find_declaration(typename: str) -> Declaration | None:
-    """Returns what is declared of a class such as nn.Narrow; most classes of cudnn have nn's fields."""
+    """Returns the declaration of a class such as nn.Narrow; most classes of cudnn have nn's fields."""
     package, _, name = typename.partition(".")
     return _all().get(typename, _all().get(name)) if package in ("nn", "cudnn") else None
 
 
 def declarations() -> dict[str, Declaration]:
-    """Returns what is declared of each class of nn, by its name without ``nn.``"""
+    """Returns the declarations of nn's classes, by their names without ``nn.``"""
     return {name: declared for name, declared in _all().items() if "." not in name}
 
 

@@ -4,7 +4,7 @@ import copy
 import itertools
 import statistics
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
@@ -90,20 +90,15 @@ def _recorded_calls(module: nn.Module, input: Tensor) -> list[tuple[Layer, nn.Mo
     """Returns every layer call of a pass: its module, its inputs, and whether it maps one tensor to one."""
     calls: list[tuple[Layer, nn.Module, tuple[Any, ...], bool]] = []
     counts: dict[str, int] = {}
-    hooks = []
-    for path, child in called_layers(module):
+    with ExitStack() as hooks, torch.no_grad():
+        for path, child in called_layers(module):
 
-        def record(child: nn.Module, args: Any, kwargs: Any, output: Any, path: str = path) -> None:
-            layer = Layer(numbered(path, counts), type(child).__name__)
-            tensors = itertools.chain(args, [output])
-            plain = len(args) == 1 and not kwargs and all(isinstance(tensor, Tensor) for tensor in tensors)
-            calls.append((layer, child, args, plain))
+            def record(child: nn.Module, args: Any, kwargs: Any, output: Any, path: str = path) -> None:
+                layer = Layer(numbered(path, counts), type(child).__name__)
+                tensors = itertools.chain(args, [output])
+                plain = len(args) == 1 and not kwargs and all(isinstance(one, Tensor) for one in tensors)
+                calls.append((layer, child, args, plain))
 
-        hooks.append(child.register_forward_hook(record, with_kwargs=True))
-    try:
-        with torch.no_grad():
-            module(input)
-    finally:
-        for hook in hooks:
-            hook.remove()
+            hooks.enter_context(child.register_forward_hook(record, with_kwargs=True))
+        module(input)
     return calls

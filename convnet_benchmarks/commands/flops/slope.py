@@ -1,6 +1,7 @@
 """The slope test: a net with 1, 2 and 4 of one layer; what is counted must grow by what the layer does."""
 
 import copy
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,24 +49,19 @@ def repeatable_layer(module: nn.Module, input: Any, wanted: str | None) -> tuple
     The one called ``wanted``, else the one with the most multiply-adds. Raises UserError if there is none.
     """
     found: dict[str, int] = {}
-    hooks = []
-    for path, layer in called_layers(module):
-        if not isinstance(layer, (nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.Linear)):
-            continue
+    with ExitStack() as hooks, torch.no_grad():
+        for path, layer in called_layers(module):
+            if not isinstance(layer, (nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.Linear)):
+                continue
 
-        def record(
-            layer: nn.Module, args: tuple[torch.Tensor, ...], output: torch.Tensor, path: str = path
-        ) -> None:
-            if args[0].shape == output.shape:
-                found[path] = expected_multiply_adds(layer, tuple(output.shape))
+            def record(
+                layer: nn.Module, args: tuple[torch.Tensor, ...], output: torch.Tensor, path: str = path
+            ) -> None:
+                if args[0].shape == output.shape:
+                    found[path] = expected_multiply_adds(layer, tuple(output.shape))
 
-        hooks.append(layer.register_forward_hook(record))
-    try:
-        with torch.no_grad():
-            module(input)
-    finally:
-        for hook in hooks:
-            hook.remove()
+            hooks.enter_context(layer.register_forward_hook(record))
+        module(input)
     if not found:
         raise UserError(
             "option --parts slope: the net has no convolution or Linear layer that can follow itself"

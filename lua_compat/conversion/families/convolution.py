@@ -1,6 +1,6 @@
 """Convolutions."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from torch import nn
@@ -158,23 +158,30 @@ def _sizes(w: ModuleWriter, m: Any, axes: tuple[str, ...]) -> dict[str, int]:
     return sizes
 
 
+def _with_windows(
+    w: ModuleWriter, m: Any, name: str, axes: tuple[str, ...], own: Mapping[str, Any]
+) -> t7.TorchObject:
+    """Returns a layer of Torch7's of this name; ``own``: the fields in which it differs from ``m``."""
+    fields = {
+        "nInputPlane": m.in_channels,
+        "nOutputPlane": m.out_channels,
+        "weight": m.weight,
+        "bias": m.bias,
+        "finput": w.empty(),
+        "fgradInput": w.empty(),
+        **_sizes(w, m, axes),
+    }
+    return w.object(f"nn.{name}", **{**fields, **own})
+
+
 def _convolution_export(name: str, axes: tuple[str, ...]) -> Export:
     def export(w: ModuleWriter, m: Any) -> t7.TorchObject:
         if m.groups > 1:
             return _depth_wise_export(w, m)
         dilated = any(step > 1 for step in m.dilation)
         dilation = {f"dilation{axis}": step for axis, step in zip(axes, m.dilation, strict=True)}
-        return w.object(
-            f"nn.{name.replace('Convolution', 'DilatedConvolution') if dilated else name}",
-            nInputPlane=m.in_channels,
-            nOutputPlane=m.out_channels,
-            weight=m.weight,
-            bias=m.bias,
-            finput=w.empty(),
-            fgradInput=w.empty(),
-            **_sizes(w, m, axes),
-            **(dilation if dilated else {}),
-        )
+        of_class = name.replace("Convolution", "DilatedConvolution") if dilated else name
+        return _with_windows(w, m, of_class, axes, dilation if dilated else {})
 
     return export
 
@@ -188,33 +195,15 @@ def _depth_wise_export(w: ModuleWriter, m: Any) -> t7.TorchObject:
     bias = None
     if m.bias is not None:
         bias = nn.Parameter(m.bias.detach().reshape(planes, multiplier).T.contiguous())
-    return w.object(
-        "nn.SpatialDepthWiseConvolution",
-        nInputPlane=planes,
-        nOutputPlane=multiplier,
-        weight=nn.Parameter(weight),
-        bias=bias,
-        finput=w.empty(),
-        fgradInput=w.empty(),
-        **_sizes(w, m, _IMAGE),
-    )
+    own = {"nInputPlane": planes, "nOutputPlane": multiplier, "weight": nn.Parameter(weight), "bias": bias}
+    return _with_windows(w, m, "SpatialDepthWiseConvolution", _IMAGE, own)
 
 
 def _full_export(name: str, axes: tuple[str, ...]) -> Export:
     def export(w: ModuleWriter, m: Any) -> t7.TorchObject:
         w.require(m.groups == 1 and set(m.dilation) == {1}, "groups and dilation have no counterpart")
         adjustment = {f"adj{axis}": extra for axis, extra in zip(axes, m.output_padding, strict=True)}
-        return w.object(
-            f"nn.{name}",
-            nInputPlane=m.in_channels,
-            nOutputPlane=m.out_channels,
-            weight=m.weight,
-            bias=m.bias,
-            finput=w.empty(),
-            fgradInput=w.empty(),
-            **_sizes(w, m, axes),
-            **adjustment,
-        )
+        return _with_windows(w, m, name, axes, adjustment)
 
     return export
 

@@ -227,6 +227,18 @@ local function sum_of_branches(self, method, input, part, gradOutput, scale)
    return self.gradInput
 end
 
+-- The outputs joined along dimension d to a tensor of these sizes, in self.output.
+local function joined(self, outputs, sizes, d)
+   self.output:resize(sizes)
+   local first = 1
+   for _, output in ipairs(outputs) do
+      local n = output:size(d)
+      self.output:narrow(d, first, n):copy(output)
+      first = first + n
+   end
+   return self.output
+end
+
 -- Branches with one input, their outputs joined along a dimension
 local Concat = torch.class('nn.Concat', 'nn.Container')
 
@@ -240,14 +252,7 @@ function Concat:updateOutput(input)
    local sizes = outputs[1] and outputs[1]:size() or torch.LongStorage()
    for i = 2, #outputs do sizes[self.dimension] = sizes[self.dimension] + outputs[i]:size(self.dimension) end
    self.outputSize = sizes
-   self.output:resize(sizes)
-   local first = 1
-   for _, output in ipairs(outputs) do
-      local n = output:size(self.dimension)
-      self.output:narrow(self.dimension, first, n):copy(output)
-      first = first + n
-   end
-   return self.output
+   return joined(self, outputs, sizes, self.dimension)
 end
 
 -- The same for methods that return nothing.
@@ -259,17 +264,22 @@ local function each_branch(self, method, input, part, gradOutput, scale)
    end
 end
 
-function Concat:updateGradInput(input, gradOutput)
-   return sum_of_branches(self, 'updateGradInput', input, slice, gradOutput)
-end
-function Concat:backward(input, gradOutput, scale)
-   return sum_of_branches(self, 'backward', input, slice, gradOutput, scale or 1)
-end
-for _, method in ipairs{ 'accGradParameters', 'accUpdateGradParameters' } do
-   Concat[method] = function(self, input, gradOutput, scale)
-      each_branch(self, method, input, slice, gradOutput, scale)
+-- Gives a container of branches with one input the methods of its backward pass. part: of gradOutput, as above
+local function add_backward(class, part)
+   function class:updateGradInput(input, gradOutput)
+      return sum_of_branches(self, 'updateGradInput', input, part, gradOutput)
+   end
+   function class:backward(input, gradOutput, scale)
+      return sum_of_branches(self, 'backward', input, part, gradOutput, scale or 1)
+   end
+   for _, method in ipairs{ 'accGradParameters', 'accUpdateGradParameters' } do
+      class[method] = function(self, input, gradOutput, scale)
+         each_branch(self, method, input, part, gradOutput, scale)
+      end
    end
 end
+
+add_backward(Concat, slice)
 Concat.__tostring__ = branches_text
 
 -- Branches with one input and a table of outputs
@@ -284,17 +294,7 @@ function ConcatTable:updateOutput(input)
    return self.output
 end
 
-function ConcatTable:updateGradInput(input, gradOutput)
-   return sum_of_branches(self, 'updateGradInput', input, entry, gradOutput)
-end
-function ConcatTable:backward(input, gradOutput, scale)
-   return sum_of_branches(self, 'backward', input, entry, gradOutput, scale or 1)
-end
-for _, method in ipairs{ 'accGradParameters', 'accUpdateGradParameters' } do
-   ConcatTable[method] = function(self, input, gradOutput, scale)
-      each_branch(self, method, input, entry, gradOutput, scale)
-   end
-end
+add_backward(ConcatTable, entry)
 ConcatTable.__tostring__ = branches_text
 
 -- A table of inputs, one for each branch
@@ -340,14 +340,7 @@ function Parallel:updateOutput(input)
       end
    end
    self.totalOutputSize = sizes
-   self.output:resize(sizes)
-   local first = 1
-   for _, output in ipairs(outputs) do
-      local n = output:size(self.outputDimension)
-      self.output:narrow(self.outputDimension, first, n):copy(output)
-      first = first + n
-   end
-   return self.output
+   return joined(self, outputs, sizes, self.outputDimension)
 end
 
 local function each_slice(self, method, input, gradOutput, scale, use)
@@ -419,17 +412,10 @@ local function window(self, gradOutput, _, module, first)
    return self:windowNarrow(gradOutput, module.output, first), first + module.output:size(self.dimension)
 end
 
-function DepthConcat:updateGradInput(input, gradOutput)
-   return sum_of_branches(self, 'updateGradInput', input, window, gradOutput)
-end
+add_backward(DepthConcat, window)
 -- As in Torch7, no scale is passed on; only accGradParameters has one.
 function DepthConcat:backward(input, gradOutput)
    return sum_of_branches(self, 'backward', input, window, gradOutput)
-end
-for _, method in ipairs{ 'accGradParameters', 'accUpdateGradParameters' } do
-   DepthConcat[method] = function(self, input, gradOutput, scale)
-      each_branch(self, method, input, window, gradOutput, scale)
-   end
 end
 
 -- One module applied to every entry of a table; the copies share its parameters

@@ -601,20 +601,14 @@ local function install(T)
       return ud
    end
 
-   function mt.__div__(a, b)
-      local r = tensors.check(a, 1, T)
-      if not tonumber(b) then errors.argument(2, 'number expected', 'TensorOperator.c') end
-      local ud, q = new(T)
-      pointwise.div(q, r, T.cast(tonumber(b)))
-      return ud
-   end
-
-   function mt.__mod__(a, b)
-      local r = tensors.check(a, 1, T)
-      if not tonumber(b) then errors.argument(2, 'number expected', 'TensorOperator.c') end
-      local ud, q = new(T)
-      pointwise.remainder(q, r, T.cast(tonumber(b)))
-      return ud
+   for name, compute in pairs{ __div__ = pointwise.div, __mod__ = pointwise.remainder } do
+      mt[name] = function(a, b)
+         local r = tensors.check(a, 1, T)
+         if not tonumber(b) then errors.argument(2, 'number expected', 'TensorOperator.c') end
+         local ud, q = new(T)
+         compute(q, r, T.cast(tonumber(b)))
+         return ud
+      end
    end
 
    function mt.__unm__(a)

@@ -9,7 +9,7 @@ local gates = require 'nn.shared.luajit.gates'
 local logistic = require 'nn.criterions.luajit.logistic'
 
 local luajit, no = ways.luajit, ways.no
-local count, is_contiguous = memory.count, memory.is_contiguous
+local count = memory.count
 
 local MOST = 8 -- times few.LIMIT elements: one loop replaces several operators of PyTorch
 
@@ -30,51 +30,24 @@ local differentiate = { -- v: the weight of each element
 }
 
 -- The sum of squared differences of many doubles, in parts that fit the processor's cache: PyTorch would create two
--- tensors of that size. Rows of the target need not be adjacent. nil if Python has to compute.
+-- tensors of that size. nil if Python has to compute.
 local PART = 4096 -- elements
 local differences -- buffer for one part
 
-local function part_of_distance(routine, T, q, n)
-   blas.add(routine, n, q, differences, -1)
-   return blas.dot_of(routine, T, n, differences, differences)
-end
-
 local function squared_distance(x, target)
-   local T, nd, n = x.T, x.nd, count(x)
+   local T, n = x.T, count(x)
    if T.host ~= types.Double then return no 'many elements that are not doubles' end
-   if not gates.plain(x, T) then return nil end
-   local row, a, b, c, a_step, b_step, c_step = n, 1, 1, 1, 0, 0, 0
-   if not is_contiguous(target) then
-      if nd < 2 or nd > 4 or target[2 * nd] ~= 1 then return no 'a target without contiguous rows' end
-      row, c, c_step = target[2 * nd - 1], target[2 * nd - 3], target[2 * nd - 2]
-      if nd > 2 then b, b_step = target[2 * nd - 5], target[2 * nd - 4] end
-      if nd > 3 then a, a_step = target[2 * nd - 7], target[2 * nd - 6] end
-      if row < 8 or row > PART then return no 'a target with short or very long rows' end
-   end
-   local routine = gates.routine(T)
+   local routine = gates.plain(x, T) and gates.plain(target, T) and gates.routine(T)
    if not routine then return nil end
    differences = differences or ffi.new('double[?]', PART)
-   local p, q, sum = target.S.p + target.off, x.S.p + x.off, 0
-   if row == n then
-      for first = 0, n - 1, PART do
-         local many = n - first < PART and n - first or PART
-         ffi.copy(differences, p + first, many * 8)
-         sum = sum + part_of_distance(routine, T, q + first, many)
-      end
-      return sum
+   local p, q, sum = memory.first_element(target), memory.first_element(x), 0
+   for first = 0, n - 1, PART do
+      local many = math.min(PART, n - first)
+      ffi.copy(differences, p + first, many * 8)
+      blas.add(routine, many, q + first, differences, -1)
+      sum = sum + blas.dot_of(routine, T, many, differences, differences)
    end
-   local bytes, filled, first, i, j, at = row * 8, 0, 0, 0, 0, 0
-   for _ = 1, a * b * c do
-      if filled + row > PART then
-         sum = sum + part_of_distance(routine, T, q + first, filled)
-         first, filled = first + filled, 0
-      end
-      ffi.copy(differences + filled, p + at, bytes)
-      filled, i, at = filled + row, i + 1, at + c_step
-      if i == c then i, j, at = 0, j + 1, at + b_step - c * c_step end
-      if j == b then j, at = 0, at + a_step - b * b_step end
-   end
-   return sum + part_of_distance(routine, T, q + first, filled)
+   return sum
 end
 
 function luajit.elementwise_loss(x, target, name, average)

@@ -46,18 +46,11 @@ end
 
 -- A dimension with its windows counted as the layer does.
 local function counted_axis(size, span, step, border, dilation, by_ceil)
-   local first = border or 0
-   if not gates.whole(1, span, step, dilation) or not gates.whole(0, first) then return false end
-   local room = size + 2 * first - dilation * (span - 1) - 1
-   if room < 0 or first > span / 2 or first > 0 and not all_reach(size, span, step, first, dilation) then
-      return no 'windows that lie in the border, or are larger than the image'
-   end
-   local n = (by_ceil and ceil or floor)(room / step) + 1
-   if (n - 1) * step >= size + first then
-      if first == 0 then return no 'a window that begins beyond the end' end
-      n = n - 1
-   end
-   return axis(size, n, step, first, span, dilation)
+   border = border or 0
+   local n = gates.windows(size, span, step, border, dilation, by_ceil)
+   if not n then return false end
+   if border > 0 and not all_reach(size, span, step, border, dilation) then return no 'windows in the border' end
+   return axis(size, n, step, border, span, dilation)
 end
 
 -- The offsets of a window's elements from its first: in the image, then in the memory that is read.

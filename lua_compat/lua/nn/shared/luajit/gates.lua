@@ -10,6 +10,7 @@ local rooms = require 'nn.shared.luajit.scratch'
 
 local count, is_contiguous, same_size = memory.count, memory.is_contiguous, memory.same_size
 local resize, resize_as = memory.resize, memory.resize_as
+local ceil, floor = math.ceil, math.floor
 local is_apart, lies_apart = overlap.is_apart, overlap.lies_apart
 
 local gates = {}
@@ -100,6 +101,18 @@ local function is_whole(n, least) return n >= least and n % 1 == 0 end
 function gates.whole(least, a, b, c, d)
    return is_whole(a, least) and (not b or is_whole(b, least)) and (not c or is_whole(c, least))
       and (not d or is_whole(d, least)) or no 'a number of the layer that is not whole, or too small'
+end
+
+-- The number of windows along a dimension, whose border is at most half a window; by_ceil: rounded up, but no window
+-- begins in the border at the end.
+function gates.windows(size, span, step, border, dilation, by_ceil)
+   if not gates.whole(1, span, step, dilation) or not gates.whole(0, border) then return nil end
+   local room = size + 2 * border - dilation * (span - 1) - 1
+   if room < 0 or 2 * border > span then return no 'windows in the border, or larger than the image' end
+   local n = (by_ceil and ceil or floor)(room / step) + 1
+   if (n - 1) * step < size + border then return n end
+   if border == 0 then return no 'a window that begins beyond the end' end
+   return n - 1
 end
 
 -- Resizes r to the sizes of x, or to the given ones; it must then be contiguous.

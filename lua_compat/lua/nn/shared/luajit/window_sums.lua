@@ -98,15 +98,8 @@ function window_sums.sums(done) return loops_of(SUMS, { group = GROUP, done = do
 -- The number of windows along an axis, and the extent of the windows and the axis with its border; nil if Python has to
 -- compute.
 local function along(size, span, step, border, by_ceil)
-   if not gates.whole(1, span, step) or not gates.whole(0, border) then return nil end
-   if 2 * border > span or span > size + 2 * border then return no 'windows in the border, or larger than the image' end
-   local n = (size + 2 * border - span) / step
-   if by_ceil and n % 1 ~= 0 then
-      n = floor(n) + 1
-      if n * step >= size + border then return no 'a window that begins beyond the end' end
-   end
-   n = floor(n) + 1
-   return n, max(size + 2 * border, (n - 1) * step + span)
+   local n = gates.windows(size, span, step, border, 1, by_ceil)
+   return n, n and max(size + 2 * border, (n - 1) * step + span)
 end
 
 local function whole_numbers(n) return (ffi.new('int32_t[?]', n)) end

@@ -4,21 +4,18 @@
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local blas = require 'torch.luajit.blas'
-local templates = require 'torch.core.templates'
 local ways = require 'torch.core.ways'
 local gates = require 'nn.shared.luajit.gates'
 
 local luajit, no, tonumber = ways.luajit, ways.no, tonumber
 local count, first_element, plain, apart = memory.count, memory.first_element, gates.plain, gates.apart
 
-local WIDE = 9 -- columns: from here on, BLAS adds a row faster than LuaJIT
-
--- The number of columns of a weight whose rows are added in LuaJIT, if it fits the bias; nil if Python has to compute.
+-- The number of columns of a weight, if it fits the bias; nil if Python has to compute.
 local function columns_of(weight, bias, values)
    local T, outputs = weight.T, count(bias)
    if weight.nd ~= 2 or weight[3] ~= outputs then return no 'a weight that is not as wide as the outputs' end
    return gates.typed(T, weight, bias, values) and plain(weight, T) and gates.vector(bias, T, outputs)
-      and (outputs < WIDE or gates.routine(T)) and outputs
+      and gates.routine(T) and outputs
 end
 
 -- Whether all elements of the vector t, of whole numbers, are in first..last.
@@ -49,33 +46,10 @@ end
 -- Adds factor times the `columns` numbers at `from` to those at `to`.
 local function add_row(T, columns, from, to, factor) blas.add(blas.of_rows(T), columns, from, to, factor) end
 
--- For fewer columns the loop over columns is unrolled, because LuaJIT would enter it anew for each row.
-local function written_out(text)
-   local all = {}
-   for columns = 1, WIDE - 1 do all[columns] = columns end
-   return templates.for_each(all, function(columns)
-      return templates.compile('nn.sparse.luajit.index_linear', text, { columns = columns })
-   end)
-end
-
-local sum_few = written_out [[
-   return function(get, p, q, u, keys, n)
-      local $each($columns){s@}
-      $each($columns){s@} = $each($columns){0}
-      for k = 0, n - 1 do
-         local at, value = tonumber(keys[k]) * $columns, get(u, k)
-         $each($columns){s@} = $each($columns){s@ + value * get(q, at + @)}
-      end
-      $each($columns){p[@]} = $each($columns){s@}
-   end
-]]
-
 -- Sums at p, over n keys, the rows at q (key 0's row) times the values at u.
 local function sum_rows(T, p, q, u, keys, n, columns)
-   local get = T.get
-   if columns < WIDE then return sum_few(columns)(get, p, q, u, keys, n) end
-   for j = 0, columns - 1 do p[j] = 0 end
-   for k = 0, n - 1 do add_row(T, columns, q + tonumber(keys[k]) * columns, p, get(u, k)) end
+   ffi.fill(p, columns * T.size)
+   for k = 0, n - 1 do add_row(T, columns, q + tonumber(keys[k]) * columns, p, T.get(u, k)) end
 end
 
 function luajit.index_linear(out, _, keys, values, sizes, weight, bias, offset)
@@ -109,30 +83,12 @@ local function add_sums(T, p, q, rows, columns, factor)
    end
 end
 
-local scale_few = written_out [[
-   return function(get, p, q, u, n, factor)
-      local $each($columns){s@}
-      $each($columns){s@} = $each($columns){factor * get(q, @)}
-      for k = 0, n - 1 do
-         local at, value = k * $columns, get(u, k)
-         $each($columns){p[at + @]} = $each($columns){s@ * value}
-      end
-   end
-]]
-
 -- Writes n rows to p: what is at q, times each row's value and a factor.
 local function scale_row(T, p, q, u, n, columns, factor)
    local get = T.get
-   if columns < WIDE then return scale_few(columns)(get, p, q, u, n, factor) end
-   local routine, bytes = blas.of_rows(T), columns * T.size
    for k = 0, n - 1 do
       local row, value = p + k * columns, factor * get(u, k)
-      if value ~= 0 then
-         ffi.copy(row, q, bytes)
-         blas.scale(routine, columns, row, value)
-      else
-         for j = 0, columns - 1 do row[j] = get(q, j) * value end
-      end
+      for j = 0, columns - 1 do row[j] = get(q, j) * value end
    end
 end
 
@@ -160,22 +116,10 @@ function luajit.index_linear_grad_parameters(grad_weight, grad_bias, values, siz
    return true
 end
 
-local add_few = written_out [[
-   return function(get, p, q, step, u, keys, n, factor)
-      local value = factor
-      for k = 0, n - 1 do
-         local to, from = tonumber(keys[k]) * $columns, k * step
-         if u then value = factor * get(u, k) end
-         $each($columns){p[to + @]} = $each($columns){get(p, to + @) + value * get(q, from + @)}
-      end
-   end
-]]
-
 -- Adds factor times the rows at q to the rows of n keys in a weight (at p: key 0's row). step: the rows' width, or 0
 -- for one row used for all keys. u: values to multiply by, or nil.
 local function add_rows(weight, p, q, step, u, keys, n, factor)
    local T, columns, get = weight.T, weight[3], weight.T.get
-   if columns < WIDE then return add_few(columns)(get, p, q, step, u, keys, n, factor) end
    for k = 0, n - 1 do
       add_row(T, columns, q + k * step, p + tonumber(keys[k]) * columns, u and factor * get(u, k) or factor)
    end

@@ -5,53 +5,49 @@ local memory = require 'torch.core.memory'
 local apart = require 'torch.core.overlap'
 local few = require 'torch.luajit.elementwise'
 local templates = require 'torch.core.templates'
+local types = require 'torch.core.types'
 
 local count, first_element, is_contiguous, may_overlap = memory.count, memory.first_element, memory.is_contiguous,
    apart.may_overlap
 local unit = require('torch.tensor.generator').unit
-local band, bor, bnot, arshift, cast = bit.band, bit.bor, bit.bnot, bit.arshift, ffi.cast
+local cast = ffi.cast
 
 local rectifiers = {}
 
-local words, long_words = ffi.typeof('int32_t *'), ffi.typeof('int64_t *')
-
--- The bits of a negative number, or of a NaN with that sign, are a negative whole number. The function returns all bits
--- set if the number is not above zero, no bits if it is, or for NaN.
-local NANS, LONG_NANS = 2 ^ 23 - 1, 2LL ^ 52 - 1 -- how many NaNs are below 0
-local function not_above(b) return arshift(bor(band(b, b + NANS), band(bnot(b), b - 1)), 31) end
-local function long_not_above(b) return arshift(bor(band(b, b + LONG_NANS), band(bnot(b), b - 1LL)), 63) end
--- The same, but all bits set for NaN.
-local INFINITE, LONG_INFINITE = 0x7f800000, 0x7ff0000000000000LL
-local function not_positive(b) return arshift(bor(b, b - 1, INFINITE - b), 31) end
-local function long_not_positive(b) return arshift(bor(b, b - 1LL, LONG_INFINITE - b), 63) end
-
--- Functions(p, u, q, k, ...) that write one element, applied to n elements in a loop of four at a time.
-local IN_FOURS = [[
+-- The bits of a negative number, or of a NaN with that sign, are a negative whole number. Both functions return all
+-- bits set if the number with bits b is not above zero, and no bits if it is; for NaN not_above returns none, and
+-- not_positive all. Elements are written four at a time.
+local LOOP = [[
+   local function not_above(b) return arshift(bor(band(b, b + $nans), band(bnot(b), b - $one)), $last) end
+   local function not_positive(b) return arshift(bor(b, b - $one, $infinite - b), $last) end
    return function(p, u, q, n, get)
       for k = 0, n - 4, 4 do
-         compute(p, u, q, k, get)
-         compute(p, u, q, k + 1, get)
-         compute(p, u, q, k + 2, get)
-         compute(p, u, q, k + 3, get)
+         $each(4, ;){p[k + @] = $value(k + @)}
       end
-      for k = n - n % 4, n - 1 do compute(p, u, q, k, get) end
+      for k = n - n % 4, n - 1 do p[k] = $value(k) end
    end
 ]]
-local function in_fours(compute)
-   return templates.compile('nn.transfer.luajit.rectifiers', IN_FOURS, { compute = compute })
+-- By the size of a number; nans: how many NaNs are below 0
+local BITS = {
+   [4] = { last = 31, one = '1', infinite = '0x7f800000', nans = '0x7fffff' },
+   [8] = { last = 63, one = '1LL', infinite = '0x7ff0000000000000LL', nans = '0xfffffffffffffLL' },
+}
+local factors = ffi.new('double[2]', 1)
+
+-- Functions(p, u, q, n, get), by the size of a number: p = a value of u[k] and the bits q[k] for n elements.
+local function loops(value)
+   local of_size = {}
+   for size, bits in pairs(BITS) do
+      bits.value = value
+      of_size[size] = templates.compile('nn.transfer.luajit.rectifiers', LOOP, bits, { factors = factors })
+   end
+   return of_size
 end
 
--- p = u where q is above zero, else 0, for n elements; and the same with p = u for NaN.
-local choose = in_fours(function(p, u, q, k) p[k] = band(u[k], bnot(not_positive(q[k]))) end)
-local choose_long = in_fours(function(p, u, q, k) p[k] = band(u[k], bnot(long_not_positive(q[k]))) end)
-local choose_in_place = in_fours(function(p, u, q, k) p[k] = band(u[k], bnot(not_above(q[k]))) end)
-local choose_long_in_place = in_fours(function(p, u, q, k) p[k] = band(u[k], bnot(long_not_above(q[k]))) end)
-
--- p = u where q is above zero, else (also for NaN) slope * u.
-local factors = ffi.new('double[2]', 1)
-local scale = in_fours(function(p, u, q, k, get) p[k] = get(u, k) * factors[band(not_positive(q[k]), 1)] end)
-local scale_long = in_fours(function(p, u, q, k, get) p[k] = get(u, k)
-   * factors[tonumber(band(long_not_positive(q[k]), 1LL))] end)
+-- p = u where q is above zero, else 0; the same with p = u for NaN; p = u where q is above zero, else factors[1] * u.
+local choose = loops 'band(u[$1], bnot(not_positive(q[$1])))'
+local choose_in_place = loops 'band(u[$1], bnot(not_above(q[$1])))'
+local scale = loops 'get(u, $1) * factors[tonumber(band(not_positive(q[$1]), $one))]'
 
 -- Whether r, t and s, of one type, can be traversed in memory order.
 local function in_order(r, t, s)
@@ -63,21 +59,18 @@ local function pointers(r, t, s) return r.S.p + r.off, t.S.p + t.off, s.S.p + s.
 
 -- Functions as from few.pointwise: r = s where `expression` has Y, else 0. For v = 0 four at a time, with bit
 -- operations.
-local function thresholds(expression, in_words, in_long_words)
+local function thresholds(expression, of_size)
    local of_any = few.pointwise(expression, false, 'OF_LAYER')
    return function(r, t, s, v, n)
       if v ~= 0 or not in_order(r, t, s) then return of_any(r, t, s, v, n) end
       local p, q, u = pointers(r, t, s)
-      if r.T.size == 4 then
-         in_words(cast(words, p), cast(words, u), cast(words, q), n)
-      else
-         in_long_words(cast(long_words, p), cast(long_words, u), cast(long_words, q), n)
-      end
+      local cells = types.cells[r.T.size]
+      of_size[r.T.size](cast(cells, p), cast(cells, u), cast(cells, q), n)
       return true
    end
 end
-rectifiers.threshold = thresholds('$x > v and $y or 0', choose, choose_long)
-rectifiers.threshold_in_place = thresholds('$x <= v and 0 or $y', choose_in_place, choose_long_in_place)
+rectifiers.threshold = thresholds('$x > v and $y or 0', choose)
+rectifiers.threshold_in_place = thresholds('$x <= v and 0 or $y', choose_in_place)
 
 -- r = s where t is above 0, else v * s.
 local leaky = few.pointwise('($x > 0 and 1 or v) * $y', false, 'OF_LAYER')
@@ -85,11 +78,7 @@ function rectifiers.leaky(r, t, s, v, n)
    if not in_order(r, t, s) then return leaky(r, t, s, v, n) end
    local p, q, u = pointers(r, t, s)
    factors[1] = v
-   if r.T.size == 4 then
-      scale(p, u, cast(words, q), n, r.T.get)
-   else
-      scale_long(p, u, cast(long_words, q), n, r.T.get)
-   end
+   scale[r.T.size](p, u, cast(types.cells[r.T.size], q), n, r.T.get)
    return true
 end
 
