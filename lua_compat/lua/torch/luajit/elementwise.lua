@@ -54,9 +54,6 @@ few.fits_for_now = fits_for_now
 local function small(r, n) return n <= few.LIMIT and r.T.real end
 few.small = small
 
--- Whether they are few whole numbers.
-local function small_whole(r, n) return n <= few.LIMIT and r.T.whole end
-
 -- The nested loops that traverse tensors of the same sizes together, innermost first: the number of iterations, and
 -- each tensor's strides. Neighbouring dimensions that can be traversed as one are merged.
 local turns, steps1, steps2, steps3 = { 1, 1, 1 }, { 0, 0, 0 }, { 0, 0, 0 }, { 0, 0, 0 }
@@ -252,15 +249,14 @@ end
 -- The codes of up to three types in main memory, as one number.
 local function key_of(R, T, S) return R.host.code + 16 * T.host.code + 256 * S.host.code end
 
--- All keys, by kind of loop: arithmetic in one type, comparisons, masks, copies.
-local keys_of = { computed = {}, compared = {}, masked = {}, copied = {} }
+-- All keys, by kind of loop: arithmetic in one type, comparisons, copies.
+local keys_of = { computed = {}, compared = {}, copied = {} }
 local function add_key(of, R, T, S) table.insert(keys_of[of], key_of(R, T, S)) end
 for _, code in ipairs(types.codes_of_numbers) do
    local T = types[code]
    add_key('computed', T, T, T)
    add_key('compared', T, T, T)
    if T ~= types.Byte then add_key('compared', types.Byte, T, T) end
-   add_key('masked', T, types.Byte, types.Byte)
    for _, other in ipairs(types.codes_of_numbers) do add_key('copied', T, types[other], types[other]) end
 end
 add_key('copied', types.Half, types.Half, types.Half)
@@ -491,16 +487,6 @@ function few.comparison(condition)
       end
       return run(r, t, s, v, n, nil, true, R.host == types.Byte and compare_plainly)
    end
-end
-
--- Sets the elements of r to v where the bytes of the mask m, which has as many elements, are not 0; false as above.
-local fill = loops('p[a] = $y ~= 0 and v or $r', keys_of.masked, function(R) return as_c_does(R, R), read end)
-function few.fill_where(r, m, v, n)
-   if m.T.host ~= types.Byte or not m.T.here or may_overlap(r, m) then
-      return no 'a mask of another size, or one that shares memory'
-   end
-   if small(r, n) then return fill(r, m, m, v, n) end
-   return small_whole(r, n) and fill(r, m, m, whole(v), n)
 end
 
 -- A statement that updates `result` from $x and $y, and perhaps v -> function(t, s, start, v): the result over all

@@ -119,9 +119,7 @@ local function ones(mask)
    return n or tonumber(count_ones(mask, mask, 0) or python.sum_all(handle(mask))), listed
 end
 local select_ones, copy_to_ones = way('masked_select', masks.select), way('masked_copy', masks.copy)
-local fill_ones = way('masked_fill', function(r, mask, number)
-   return masks.fill(r, mask, number) or few.fill_where(r, mask, number, count(r))
-end)
+local fill_ones = way('masked_fill', masks.fill)
 local fill_places, gather_here = way('index_fill', places.fill), way('gather', along.gather)
 local scatter_here, scatter_apart = way('scatter', along.scatter), way('scatter', along.scatter_apart)
 local find_nonzero = way('nonzero', nonzero.find)

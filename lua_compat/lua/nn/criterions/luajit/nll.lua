@@ -89,14 +89,19 @@ local function over_pixels(run_for, t, target, factors, ignored)
    return run_for(t.T.host.code)(t, target, offsets, factors, is_class and ignored or 0, ignored)
 end
 
+-- Writes the weight of all classes to `total`, and returns true and the loss.
+local function loss_of(total, sum, weight, average)
+   total.T.set(total.S.p, total.off, weight)
+   if weight == 0 then return true, 0 end
+   return true, average and sum / weight or sum
+end
+
 local function class_nll_of_pixels(total, x, target, weights, average, ignored)
    local of_classes = weights_for_pixels(total, x, target, weights)
    if not of_classes then return false end
    local sum, weight = over_pixels(add_up_pixels, x, target, of_classes, ignored)
    if not sum then return false end
-   total.T.set(total.S.p, total.off, weight)
-   if weight == 0 then return true, 0 end
-   return true, average and sum / weight or sum
+   return loss_of(total, sum, weight, average)
 end
 
 function luajit.class_nll(total, x, target, weights, average, ignored)
@@ -113,9 +118,7 @@ function luajit.class_nll(total, x, target, weights, average, ignored)
          sum, weight = sum - w * get(p, x.off + i * row + (class - 1) * column), weight + w
       end
    end
-   total.T.set(total.S.p, total.off, weight)
-   if weight == 0 then return true, 0 end
-   return true, average and sum / weight or sum
+   return loss_of(total, sum, weight, average)
 end
 
 -- The gradient's elements are contiguous, in any order of its dimensions.
