@@ -244,3 +244,22 @@ for _, text in ipairs{ '12abc', '1,2', '1.9 2', '5000000000 -129', '999999999999
    end
 end
 os.remove(name)
+
+print '-- sizes that are nil, and what errors name'
+local function why(pattern, f) print((select(2, pcall(f)):match(pattern))) end
+for _, f in ipairs{
+   function() return torch.Tensor(3, nil):dim() end,
+   function() return torch.FloatTensor(2, 3, nil):dim() end,
+   function() return torch.Tensor():resize(nil):dim() end,
+   function() return torch.Tensor():resize(2, nil):dim() end,
+   function() return torch.Tensor():set(numbers:storage(), nil):dim() end,
+   function() return torch.Tensor():set(numbers:storage(), 1, 2, nil):dim() end,
+   function() return nn.LookupTable(3).weight end,
+   function() return nn.Euclidean(3).weight end,
+} do why('number expected', f) end
+for _, module in ipairs{ nn.Select(1, 3), nn.Narrow(1, 1, 3) } do
+   why("bad argument #%d to '%w+'", function() module:forward(torch.ones(2, 2)) end)
+end
+local weighted = nn.ClassNLLCriterion(torch.ones(3))
+why('weight tensor.*%]', function() weighted:forward(torch.ones(2), 1) end)
+why('weight tensor.*%]', function() weighted:forward(torch.ones(1, 2), torch.ones(1)) end)

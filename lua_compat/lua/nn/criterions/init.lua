@@ -44,6 +44,11 @@ local function classes_of_rows(self, input, target)
    target = class_target(self, input, target)
    assert(target:dim() <= 1, 'multi-target not supported')
    assert(input:dim() <= 2, 'input tensor should be 1D or 2D')
+   local weights, last = self.weights, input:dim()
+   if weights and last > 0 and weights:nElement() ~= input:size(last) then
+      error(('weight tensor should be defined either for all %d classes or no classes but got weight tensor of '
+         .. 'shape: %s'):format(input:size(last), sizes.text(weights)), 0)
+   end
    local rows, classes = input:dim() == 2 and input:size(1) or 1, target:nElement()
    if rows == classes then return target end
    if input:type():find('Cuda', 1, true) then

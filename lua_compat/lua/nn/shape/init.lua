@@ -143,7 +143,8 @@ local function narrowed(self, input, t)
    local index, length = self.index, self.length
    if length < 0 then length = input:size(d) - index + length + 2 end
    if index < 0 then index, length = 1, input:size(d) - length end
-   return t:narrow(d, index, length)
+   local part = t:narrow(d, index, length)
+   return part -- not a tail call: an error would name this function
 end
 function Narrow:updateOutput(input)
    local part = narrowed(self, input, input)
@@ -160,7 +161,8 @@ local Select = torch.class('nn.Select', 'nn.Module')
 declared.construct(Select, 'Select')
 local function selected(self, input, t)
    local d = positive_dimension(self.dimension, input)
-   return t:select(d, self.index < 0 and input:size(d) + self.index + 1 or self.index)
+   local part = t:select(d, self.index < 0 and input:size(d) + self.index + 1 or self.index)
+   return part
 end
 function Select:updateOutput(input)
    local part = selected(self, input, input)

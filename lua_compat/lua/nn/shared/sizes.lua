@@ -7,6 +7,7 @@ local records, same_size = memory.records, memory.same_size
 local sizes = {}
 
 local function text(t) return '[' .. table.concat(t:size():totable(), ' x ') .. ']' end
+sizes.text = text
 
 -- The sizes that a constructor is given, as numbers or as a LongStorage, in a new LongStorage.
 function sizes.given(...)

@@ -428,7 +428,7 @@ local function resize_plain(r, nd, rows, columns)
 end
 memory.resize_plain = resize_plain
 
--- Whether a tensor has these sizes and, where they are given, strides: then its own strides stay.
+-- Whether a tensor has these sizes and, where they are given, strides.
 local function lies_so(r, nd, sizes, strides)
    if nd ~= r.nd then return false end
    for d = 1, nd do
@@ -477,16 +477,20 @@ function memory.resize_as(r, source)
    memory.resize(r, nd, sizes)
 end
 
+-- The strides for r when it is given a storage: its own where it has these sizes and, where they are given, strides.
+function memory.kept_strides(r, nd, sizes, strides)
+   if not lies_so(r, nd, sizes, strides) then return strides end
+   local own = {}
+   for d = 1, nd do own[d] = r[2 * d] end
+   return own
+end
+
 -- Lets r view a storage (its record, or nil).
 function memory.set_storage(r, S, off, nd, sizes, strides)
    if S and S.T ~= r.T then error(('%s expected'):format(r.T.storage), 0) end
    if type(off) == 'number' and off < 0 then error('Tensor: invalid storage offset', 0) end
    check_whole(off, 0, 'Tensor: storage offset')
    drop_handle(r)
-   if lies_so(r, nd, sizes, strides) then
-      strides = {}
-      for d = 1, nd do strides[d] = r[2 * d] end
-   end
    r.S, r.off = S, off
    r.nd = 0 -- makes resize check the storage's size in any case
    memory.resize(r, nd, sizes, strides)

@@ -9,6 +9,7 @@ local overloads = require 'torch.tensor.overloads'
 local records = memory.records
 local push_tensor, copy_view = memory.push_tensor, memory.copy_view
 local resize, resize_as, set_storage = memory.resize, memory.resize_as, memory.set_storage
+local kept_strides = memory.kept_strides
 local count, is_contiguous, same_size, is_storage = memory.count, memory.is_contiguous, memory.same_size,
    memory.is_storage
 local tonumber, type, select = tonumber, type, select
@@ -47,23 +48,22 @@ end
 local MOST_SIZES = 8
 
 -- Reads sizes given as numbers or as a LongStorage (strides: a second one). Returns lists and the number of dimensions.
-local function read_sizes(position, first, second, ...)
-   local rest = select('#', ...)
-   if rest == 0 and type(first) == 'number' then -- one or two, without a loop, so that LuaJIT can inline it
-      if second == nil then return { integer(first, position) }, 1 end
-      if type(second) == 'number' then return { integer(first, position), integer(second, position + 1) }, 2 end
+local function read_sizes(position, ...)
+   local n, first, second = select('#', ...), ...
+   if n <= 2 and type(first) == 'number' then -- one or two, without a loop, so that LuaJIT can inline it
+      if n == 1 then return { integer(first, position) }, 1 end
+      return { integer(first, position), integer(second, position + 1) }, 2
    end
    if is_long_storage(first) then
-      local sizes, n = long_list(first)
-      if second == nil then return sizes, n end
+      local sizes, count = long_list(first)
+      if second == nil then return sizes, count end
       if not is_long_storage(second) then errors.argument(position + 1, 'torch.LongStorage expected') end
       local strides, m = long_list(second)
-      if m ~= n then errors.argument(position + 1, 'provided stride and size are inconsistent') end
-      return sizes, n, strides
+      if m ~= count then errors.argument(position + 1, 'provided stride and size are inconsistent') end
+      return sizes, count, strides
    end
-   local values = { first, second, ... }
-   local n = math.min(rest + (second == nil and rest == 0 and 1 or 2), MOST_SIZES)
-   if n == 1 and first == nil then return {}, 0 end
+   local values = { ... }
+   n = math.min(n, MOST_SIZES)
    for i = 1, n do values[i] = integer(values[i], position + i - 1) end
    return values, n
 end
@@ -78,15 +78,14 @@ local function read_all_sizes(position, ...)
 end
 
 -- Reads size, stride, size, stride...
-local function read_sizes_and_strides(position, first, second, ...)
-   if first == nil or is_long_storage(first) then return read_sizes(position, first, second) end
-   local values = { first, second, ... }
-   local n = select('#', ...) + (second == nil and 1 or 2)
+local function read_sizes_and_strides(position, ...)
+   if is_long_storage((...)) then return read_sizes(position, ...) end
+   local values, n = { ... }, select('#', ...)
    local sizes, strides = {}, {}
    for i = 1, n, 2 do
       local d = (i + 1) / 2
       sizes[d] = integer(values[i], position + i - 1)
-      strides[d] = values[i + 1] and integer(values[i + 1], position + i) or -1
+      strides[d] = i < n and integer(values[i + 1], position + i) or -1
    end
    return sizes, #sizes, strides
 end
@@ -143,21 +142,21 @@ local function set_from(r, position, ...)
    if source and source.nd and source.T == T then
       return set_storage(r, source.S, source.off, source.nd, sizes_of(source), strides_of(source))
    elseif is_storage(source, T) then
-      if second == nil then return set_storage(r, source, 0, 1, { source.n }, { 1 }) end
+      if select('#', ...) == 1 then return set_storage(r, source, 0, 1, { source.n }, { 1 }) end
       local sizes, nd, strides = read_sizes_and_strides(position + 2, select(3, ...))
-      return set_storage(r, source, integer(second, position + 1) - 1, nd, sizes, strides)
+      return set_storage(r, source, integer(second, position + 1) - 1, nd, sizes, kept_strides(r, nd, sizes, strides))
    elseif type(first) == 'number' or is_long_storage(first) then
       local sizes, nd, strides = read_sizes(position, ...)
-      return set_storage(r, nil, 0, nd, sizes, strides)
+      return set_storage(r, nil, 0, nd, sizes, kept_strides(r, nd, sizes, strides))
    end
    errors.argument(position, ('expecting number or %s or %s'):format(T.tensor, T.storage), 'Tensor.c:1153')
 end
 
 local function new(T, ...)
-   local first, second = ...
+   local first = ...
    if type(first) == 'table' then return from_table(T, first) end
    if type(first) == 'number' and select('#', ...) <= 2 then
-      local sizes, nd = read_sizes(1, first, second)
+      local sizes, nd = read_sizes(1, ...)
       local ud, r = memory.new_tensor(T)
       resize(r, nd, sizes)
       return ud
@@ -447,7 +446,8 @@ function Tensor.view(result, source, ...)
       error(('Wrong size for view. Input size: %s. Output size: %s'):format(
          table.concat(sizes_of(tensor), 'x'), table.concat(sizes, 'x')), 2)
    end
-   set_storage(check(view, 1, tensor.T), tensor.S, tensor.off, nd, sizes)
+   local v = check(view, 1, tensor.T)
+   set_storage(v, tensor.S, tensor.off, nd, sizes, kept_strides(v, nd, sizes))
    return view
 end
 
