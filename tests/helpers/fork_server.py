@@ -16,6 +16,7 @@ import contextlib
 import ctypes
 import gc
 import importlib
+import importlib.util
 import json
 import os
 import runpy
@@ -27,14 +28,16 @@ import weakref
 from types import ModuleType
 from typing import Any
 
-# What takes long to import and does not depend on how a program is started.
+# What takes long to import and does not depend on how a program is started. With torch._dynamo comes Triton,
+# whose bindings list on stderr what outlives a program: where it is installed, each program imports it for
+# itself.
 _PRELOADED = (
     "numpy",
     "lupa",
     "torch",
     "torch.export",
-    "torch._dynamo",
     "torch.fx.experimental.symbolic_shapes",
+    *(() if importlib.util.find_spec("triton") else ("torch._dynamo",)),
 )
 # What Python's end treats on its own.
 _PYTHONS_OWN = ("__main__", "builtins", "sys")
