@@ -25,10 +25,11 @@ local function whole_numbers(...) return torch.LongTensor(...):type(LONG) end
 local function counted() h.compared = h.compared + 1 end
 local function named(what) text = ('%s, seed %d'):format(what, h.seed) end
 
--- allowed: a difference that rounding alone may make, where it is known
+-- allowed: a difference that rounding alone may make, where it is known (NaN: its formula has no value there)
 local function close(a, b, allowed)
    if a ~= a or b ~= b then return a ~= a and b ~= b end
-   return a == b or math.abs(a - b) <= math.max(2e-5 * math.max(1, math.abs(a), math.abs(b)), allowed or 0)
+   local difference = math.abs(a - b)
+   return a == b or difference <= 2e-5 * math.max(1, math.abs(a), math.abs(b)) or difference <= (allowed or 0)
 end
 
 -- The difference that rounding may make between two sums of n terms in single precision, by the sum of their
