@@ -180,7 +180,7 @@ def test_every_recorded_module_runs_without_us(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_many_random_nets_run_without_us(tmp_path: Path) -> None:
-    nets = _random_nets(300)
+    nets = _random_nets(100)
     _assert_same(nets, _written(tmp_path, nets))
 
 
