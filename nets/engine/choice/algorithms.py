@@ -247,7 +247,7 @@ _SURPASSED = {
 
 # The cost, in multiply-adds, of writing and reading a transformed or copied element of an image; of packing
 # and reading one of a weight, which does not fit in the caches; and of reading a packed one.
-_OF_IMAGE, _OF_WEIGHT, _OF_PACKED = 20, 32, 12
+_OF_IMAGE, _OF_WEIGHT, _OF_PACKED = 20, 32, 14
 # The first of these that is available is usually the fastest where Winograd and FFT are not.
 _LIKELY = (
     "mm(few rows)",
