@@ -38,6 +38,8 @@ def draw(panel: Panel, styles: Mapping[str, Style]) -> "Figure":
     rows, height = layout_rows(panel) if panel.kind in ("bars", "dots") else ([], 0.0)
     figure = _figure(panel, int(height * _ROW_HEIGHT) + _AROUND_ROWS if rows else _HEIGHT)
     hovered = _draw_rows(figure, panel, styles) if rows else _draw_points(figure, panel, styles)
+    if panel.guides:
+        figure.y_range.range_padding = 0.2  # of what is drawn: for the name of the highest
     for guide in panel.guides:
         xs, ys = zip(*guide.points, strict=True)
         figure.line(xs, ys, line_color=GUIDE_COLOUR, line_dash="dashed", line_width=1.5)
