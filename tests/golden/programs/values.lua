@@ -260,6 +260,7 @@ for _, f in ipairs{
 for _, module in ipairs{ nn.Select(1, 3), nn.Narrow(1, 1, 3) } do
    why("bad argument #%d to '%w+'", function() module:forward(torch.ones(2, 2)) end)
 end
+why("bad argument #%d to '%w+' %(size mismatch", function() torch.IntStorage(3):copy(torch.IntStorage(2)) end)
 local weighted = nn.ClassNLLCriterion(torch.ones(3))
 why('weight tensor.*%]', function() weighted:forward(torch.ones(2), 1) end)
 why('weight tensor.*%]', function() weighted:forward(torch.ones(1, 2), torch.ones(1)) end)

@@ -80,7 +80,7 @@ end
 
 function Storage:copy(source)
    local to, from = check(self, 1), check(source, 2)
-   if to.n ~= from.n then errors.raise('size mismatch', 'THStorageCopy.c:7') end
+   if to.n ~= from.n then errors.argument(2, 'size mismatch', 'THStorageCopy.c:7') end
    if not (to.T.here and from.T.here) then
       if to.n > 0 then python.copy(memory.storage_handle(to), memory.storage_handle(from)) end
    elseif to.T.host == from.T.host then
