@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 SUMMARY = "operations by layer, the slope test, throughput against batch, roofline"
 PARTS = ("counts", "slope", "throughput", "roofline", "counters")
-_BATCHES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]
+_BATCHES = [1, 2, 4, 8, 16, 32, 64, 128, 256]
 _EXAMPLES = (
     "                                     operations of AlexNet's layers",
     "--mode training --batch-size 512 --parts slope --slope-layer 1.3   the table of Levinthal's analysis",
@@ -77,7 +77,7 @@ def _parser(program: str) -> argparse.ArgumentParser:
         type=sizes,
         default=_BATCHES,
         metavar="N,N",
-        help="of throughput [1,2,...,1024]",
+        help="of throughput [1,2,...,256]",
     )
     parser.add_argument(
         "--mode",
@@ -94,6 +94,6 @@ def _parser(program: str) -> argparse.ArgumentParser:
         "--passes", type=positive, default=10, help="passes that roofline and counters time [10]"
     )
     parser.add_argument(
-        "--seconds", type=seconds, default=10.0, help="at most, for each batch size of throughput [10]"
+        "--seconds", type=seconds, default=5.0, help="at most, for each batch size of throughput [5]"
     )
     return parser
