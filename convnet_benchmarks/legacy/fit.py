@@ -99,7 +99,8 @@ def _advice(on_meta: "nn.Module", shape: tuple[int, ...], size: tuple[int, ...])
 def too_large(request: Request, problem: str, largest: int) -> OutOfDeviceMemoryError:
     """Returns the error for a batch that does not fit: ``largest`` is the one to try, 0 if none fits."""
     if largest < 1:
-        options = "-x, -y" if len(request.sample) == 3 else "--input-size"
+        by_sides = len(request.sample) == 3 and request.options.input_size is None
+        options = "-x, -y" if by_sides else "--input-size"
         input = f"option {options}: input {by(request.sample)}"
         return OutOfDeviceMemoryError(f"{input}: {problem}; make the input smaller")
     given = f"option -batch_size {request.options.batch_size}"
