@@ -51,9 +51,11 @@ def test_a_fork_leaves_nothing_to_the_next_call() -> None:
 
 def test_ctrl_c_ends_the_call(library: Library) -> None:
     library.call("first", 1)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
     timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         library.call("sleep", 60)
     timer.join()
+    signal.signal(signal.SIGINT, before)
     assert library.call("first", 2) == 2
