@@ -264,3 +264,27 @@ why("bad argument #%d to '%w+' %(size mismatch", function() torch.IntStorage(3):
 local weighted = nn.ClassNLLCriterion(torch.ones(3))
 why('weight tensor.*%]', function() weighted:forward(torch.ones(2), 1) end)
 why('weight tensor.*%]', function() weighted:forward(torch.ones(1, 2), torch.ones(1)) end)
+
+print '-- copies between storages, and the sign of a zero in half precision'
+local long = torch.LongStorage{ 2 ^ 32 + 1, -2 ^ 53, 511, 2 ^ 40 - 1 }
+for _, kind in ipairs{ 'Byte', 'Char', 'Short', 'Int', 'Double' } do
+   print(kind, unpack(torch[kind .. 'Storage'](4):copy(long):totable()))
+end
+print(unpack(torch.LongStorage(3):copy(torch.DoubleStorage{ 2 ^ 62, 0 / 0, -1.5 }):totable()))
+local halves = torch.HalfStorage(2)
+halves[1], halves[2] = 0 * -1, 0
+print(1 / halves[1], 1 / halves[2])
+
+print '-- masks and callbacks of other sizes'
+local empty, mask = torch.Tensor(), torch.ByteTensor(2, 3):fill(1)
+local sizes = 'inconsistent tensor size, expected .-respectively'
+why(sizes, function() empty:maskedSelect(mask) end)
+why(sizes, function() empty:maskedFill(mask, 1) end)
+why(sizes, function() empty[mask] = 1 end)
+why(sizes, function() return empty[mask] end)
+print(empty:maskedSelect(mask.new()):dim(), empty:maskedFill(mask.new(), 3))
+why(sizes, function() torch.ones(2, 3):t():map(torch.ones(2, 2), math.max) end)
+why(sizes, function() torch.ones(2, 3):t():map2(torch.ones(2, 2), torch.ones(7), math.max) end)
+why('bad argument.-dimension 0', function() torch.cat(numbers, numbers, 0) end)
+why('expected arguments.*', function() numbers:cmax(mask) end)
+why('expected arguments.*', function() numbers:cmul(mask) end)

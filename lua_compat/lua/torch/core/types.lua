@@ -66,7 +66,8 @@ local function read_half(p, i)
    end
    return read_float(half_values, p[i])
 end
-local function write_half(p, i, v) p[i] = python.half_bits(v) end
+-- Of zeros, Python gets no signs.
+local function write_half(p, i, v) p[i] = v == 0 and (1 / v < 0 and 0x8000 or 0) or python.half_bits(v) end
 
 local function write_integer(kind)
    local to = cast[kind]

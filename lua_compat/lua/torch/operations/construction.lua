@@ -217,7 +217,7 @@ local function concatenate(r, list, d)
    for _, t in ipairs(list) do nd = math.max(nd, t.nd) end
    if #list == 0 then errors.raise('invalid number of inputs 0', 'THTensorMath.c:2711') end
    if d == -1 then d = math.max(nd, 1) end
-   if d < 1 then errors.raise(('invalid dimension %d'):format(d), 'THTensorMath.c:2712') end
+   if d < 1 then errors.argument(4, ('invalid dimension %d'):format(d), 'THTensorMath.c:2712') end
    local full = math.max(nd, d)
    local sizes, total = {}, 0
    local filled = {} -- selected now, because r may be one of the empty ones, and is about to get elements

@@ -3,6 +3,7 @@ local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
 local errors = require 'torch.core.errors'
 local tensors = require 'torch.tensor.tensor'
+local pointwise = require 'torch.operations.pointwise'
 
 local records = memory.records
 local count, is_contiguous, copy_view = memory.count, memory.is_contiguous, memory.copy_view
@@ -55,6 +56,8 @@ local function tensor_argument(object, position, T)
    return check(object, position, T)
 end
 
+local SOURCES = { 'tensor', 'src1', 'src2' }
+
 local function read(p, i) return p[i] end
 
 -- A callback may resize or release anything. So the elements are those of the view at the start, kept in a record of
@@ -85,17 +88,15 @@ local function install(T)
       return self
    end
 
-   local function same_count(r, other, contiguous)
-      if count(r) ~= count(other) then
-         errors.raise(contiguous and 'size mismatch' or 'inconsistent tensor size')
-      end
+   local function check_same_count(r, other)
+      if count(r) ~= count(other) then errors.raise('size mismatch') end
    end
 
    function mt:map(source, f)
       local r, s = copy_view(check(self, 1, T)), copy_view(tensor_argument(source, 2, T))
       function_argument(f)
       local contiguous = is_contiguous(r) and is_contiguous(s)
-      same_count(r, s, contiguous)
+      if contiguous then check_same_count(r, s) else pointwise.check_pair(r, s, 'tensor', 'src', 'Tensor.c') end
       if r.nd == 0 then return self end
       local S, Q = r.S, s.S
       if contiguous then
@@ -121,8 +122,12 @@ local function install(T)
       r, s, t = copy_view(r), copy_view(s), copy_view(t)
       function_argument(f)
       local contiguous = is_contiguous(r) and is_contiguous(s) and is_contiguous(t)
-      same_count(r, s, contiguous)
-      same_count(r, t, contiguous)
+      if contiguous then
+         check_same_count(r, s)
+         check_same_count(r, t)
+      else
+         pointwise.check_counts(r, s, t, SOURCES)
+      end
       if r.nd == 0 then return self end
       local next1, next2 = offsets(s), offsets(t)
       for i in offsets(r) do

@@ -5,6 +5,7 @@ local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
 local apart = require 'torch.core.overlap'
 local errors = require 'torch.core.errors'
+local storages = require 'torch.tensor.storage'
 local tensors = require 'torch.tensor.tensor'
 local few = require 'torch.luajit.elementwise'
 local blas = require 'torch.luajit.blas'
@@ -58,6 +59,7 @@ local function check_counts(r, t, source, names)
          size_text(source), a, b, c), 'THTensorMath.c:887')
    end
 end
+pointwise.check_counts = check_counts
 
 -- Raises if two tensors, with Torch7's names for them, differ in their numbers of elements.
 function pointwise.check_pair(a, b, name_of_a, name_of_b, where)
@@ -199,6 +201,20 @@ local function copy(r, t)
 end
 pointwise.copy = copy
 
+-- The elements of a storage as a vector.
+local function vector_of(S)
+   local r = memory.temporary(S.T)
+   memory.set_storage(r, S, 0, 1, { S.n })
+   return r
+end
+
+local function copy_storage(self, source)
+   local to, from = storages.check(self, 1), storages.check(source, 2)
+   if to.n ~= from.n then errors.argument(2, 'size mismatch', 'THStorageCopy.c:7') end
+   if to.n > 0 then copy(vector_of(to), vector_of(from)) end
+   return self
+end
+
 -- A new contiguous tensor with the elements of t.
 function pointwise.copy_of(t)
    local new = memory.temporary(t.T)
@@ -231,6 +247,7 @@ pointwise.fill = fill
 for code = 1, types.count do
    local T = types[code]
    local mt = T.tensor_metatable
+   T.storage_metatable.copy = copy_storage
    function mt:copy(source)
       local r, s = tensors.check(self, 1), records[source]
       if not (s and s.nd) then
@@ -401,7 +418,7 @@ for name, relation in pairs{ cmax = '>', cmin = '<' } do
    local plain = (name == 'cmax' and 'max' or 'min') .. '($x, %s)'
    local tensor = with_tensor(name, expression:format('$y', '$y'), { 'r', 't', 'src' }, plain:format('$y'))
    local scalar = with_scalar(name .. '_value', expression:format('v', 'v'), nil, plain:format('v'))
-   define(name, { 'r t T', tensor, 'r t n', scalar }, nil, { 'R t T', tensor, 'R t n', scalar })
+   define(name, { 'r t T', tensor, 'r t n', scalar }, nil, { 'R=1 t T', tensor, 'R=1 t n', scalar })
 end
 
 -- Functions of one element

@@ -217,7 +217,7 @@ local function install(T)
    end
 
    local function check_mask(mask)
-      if masks.are_valid(mask) then return end
+      if mask.nd == 0 or masks.are_valid(mask) then return end
       local wrong = count_wrong(mask, mask, 0)
       if wrong and wrong > 0 or not wrong and python.out_of_mask(handle(mask)) then
          errors.raise('Mask tensor can take 0 and 1 values only', 'THTensorMath.c')
@@ -242,8 +242,8 @@ local function install(T)
          wrong_arguments('TENSOR, torch.ByteTensor | TENSOR, TENSOR, torch.ByteTensor')
       end
       local r, s, m = check(result, 1, T), check(source, n - 1, T), check(mask, n, Byte)
-      if s.nd == 0 then return result end
       m = mask_for(s, m, 'src')
+      if s.nd == 0 then return result end
       local total, listed = ones(m)
       resize(r, 1, { total })
       if total > 0 and not (listed and is_apart(r, m) and select_ones(r, s, listed, total)) then
@@ -257,11 +257,9 @@ local function install(T)
       if select('#', ...) ~= 2 then wrong_arguments('TENSOR, torch.ByteTensor, number') end
       local mask, value = ...
       local r, m, number = check(self, 1, T), check(mask, 2, Byte), number_argument(value, 3)
-      if r.nd > 0 then
-         m = mask_for(r, m, 'tensor')
-         if not fill_ones(r, m, number) then
-            overlapping.write(fill_masked_in_python, r, m, nil, number)
-         end
+      m = mask_for(r, m, 'tensor')
+      if r.nd > 0 and not fill_ones(r, m, number) then
+         overlapping.write(fill_masked_in_python, r, m, nil, number)
       end
       return value -- as in Torch7, not self
    end

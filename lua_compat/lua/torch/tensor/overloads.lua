@@ -3,7 +3,8 @@
 -- A function is declared by the argument lists that it accepts, each with the function that computes it:
 --    define('add', { 'R t n', add_scalar, 'R t n=1 T', add_scaled })
 -- An argument is one word:
---    R  result: created if absent in torch.name(...); the object itself in t:name(...)
+--    R  result: created if absent in torch.name(...); the object itself in t:name(...) (R=1: where the text of an
+--       error shows it as an argument that may be omitted)
 --    t  source: first tensor of torch.name(...); in t:name(...) absent means the result itself
 --    r  result: created if absent, in both forms          o  result that must be given
 --    N, M  result that is always created; an error's text shows no variant with N, and one of its own with M
@@ -177,7 +178,7 @@ local function described(p, T, method)
       if p.detail ~= '' then text = text .. '~' .. p.detail .. 'D' end
    end
    if is_result[letter] then text = '*' .. text .. '*' end
-   if optional(p, method) then text = '[' .. text .. ']' end
+   if optional(p, method) or p.optional then text = '[' .. text .. ']' end
    return text
 end
 

@@ -78,20 +78,6 @@ function Storage:fill(value)
    return self
 end
 
-function Storage:copy(source)
-   local to, from = check(self, 1), check(source, 2)
-   if to.n ~= from.n then errors.argument(2, 'size mismatch', 'THStorageCopy.c:7') end
-   if not (to.T.here and from.T.here) then
-      if to.n > 0 then python.copy(memory.storage_handle(to), memory.storage_handle(from)) end
-   elseif to.T.host == from.T.host then
-      if to.n > 0 then ffi.copy(to.p, from.p, to.n * to.T.size) end
-   else
-      local get, set, p, q = from.T.get, to.T.set, to.p, from.p
-      for i = 0, to.n - 1 do set(p, i, get(q, i)) end
-   end
-   return self
-end
-
 function Storage:totable()
    local S = check(self, 1)
    local get, p, result = S.T.get, S.p, {}
