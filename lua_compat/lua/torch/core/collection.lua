@@ -2,6 +2,7 @@
 --
 -- There are no finalisers: each would be called from inside the collector, which aborts any trace that LuaJIT is
 -- recording. Instead, records are kept in weak tables; what is missing there after a collection cycle is dead.
+local buffer = require 'string.buffer'
 local shared = require 'th.python'
 local python = shared.functions
 
@@ -10,30 +11,53 @@ local setmetatable = setmetatable
 local collection = {}
 
 -- Lua's own collector; after each of its cycles the memory of dead tensors can be reused. A cycle starts when `pause`
--- percent of the memory that the last cycle left is in use: twice as much, as in plain Lua, but at least 3 MB more,
+-- percent of the memory that the last cycle left is in use: twice as much, as in plain Lua, but at least 8 MB more,
 -- because a cycle traverses everything.
 local collectgarbage = collectgarbage
-local LEAST_GARBAGE = 3 * 2 ^ 10 -- KB
+local LEAST_GARBAGE = 2 ^ 13 -- KB
 local MOST_PAUSE = 350
 local pause = MOST_PAUSE
 collectgarbage('setpause', pause)
 collectgarbage('setstepmul', 400)
 
-local function set_pause()
-   local left = collectgarbage('count') * 100 / pause -- approximately
+-- LuaJIT returns memory to the system as soon as 2 MB are free at the end of its heap, or all of a segment. A script
+-- that makes garbage would lose and get the same pages in each cycle, which costs as much as the cycle. So for each MB
+-- that a cycle needs, an object is kept. They are buffers, because making one does not touch its memory.
+local PART, KEPT = 2 ^ 16, 16 -- bytes; one of so many parts is kept
+local room, kept = 0, {} -- KB; buffers
+
+local function keep_room(needed)
+   if needed <= room and needed > room / 4 then return end
+   if needed < room then
+      for _, part in ipairs(kept) do part:free() end
+      kept = {}
+   end
+   room = 1.25 * needed -- because a cycle takes its time
+   local parts = {}
+   repeat parts[#parts + 1] = buffer.new(PART) until collectgarbage('count') >= room
+   for k, part in ipairs(parts) do
+      if k % KEPT == 1 then kept[#kept + 1] = part else part:free() end
+   end
+end
+
+-- left: KB in use after a cycle.
+local function set_pause(left)
    pause = 100 + math.max(100, math.min(math.floor(100 * LEAST_GARBAGE / left), MOST_PAUSE - 100))
    collectgarbage('setpause', pause)
+   keep_room(left * pause / 100)
 end
 
 -- Counts cycles: an object that nothing refers to is found dead in the next cycle, like everything else.
 local last_made, cycles = setmetatable({}, { __mode = 'v' }), 0
 
--- A number that changes when a cycle has found what is dead.
-local function cycle()
+-- A number that changes when a cycle has found what is dead. swept: what is dead is no longer in use; otherwise nearly
+-- all of it is.
+local function cycle(swept)
    if last_made[1] == nil then
       last_made[1] = {}
       cycles = cycles + 1
-      set_pause()
+      local count = collectgarbage('count')
+      set_pause(swept and count or count * 100 / pause)
    end
    return cycles
 end
@@ -47,7 +71,7 @@ local rests_in, rests_below = 0, 0      -- the number of the last cycle that end
 
 local function is_at_rest() return cycle() == rests_in and collectgarbage('count') < rests_below end
 
-local function end_at_rest() rests_in, rests_below = cycle(), RESTS_BELOW * collectgarbage('count') end
+local function end_at_rest() rests_in, rests_below = cycle(true), RESTS_BELOW * collectgarbage('count') end
 
 -- Runs a cycle, or the rest of the current one, without interruption. Returns whether it found everything that is dead.
 local function run_cycle()
