@@ -5,13 +5,12 @@ writes their memory; no address is kept there.
 """
 
 import ctypes
-import mmap
 import threading
 import weakref
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from lua_compat.runtime.slabs import Piece, Slabs
+from lua_compat.runtime.slabs import Piece, Slabs, map_memory
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -44,10 +43,7 @@ class SharedObject:
             if len(self.pieces) > known:
                 return
             size = max(int(size), sum(piece for _, piece in self.pieces))
-            try:
-                memory = mmap.mmap(-1, size) if size >= _MAPPED else bytearray(size)
-            except (OSError, OverflowError, ValueError):
-                raise MemoryError(f"cannot allocate {size} bytes") from None
+            memory = map_memory(size) if size >= _MAPPED else bytearray(size)
             start = ctypes.c_char.from_buffer(memory)  # a bytearray cannot move while it has one
             self._memory.append(start)
             self.pieces.append((ctypes.addressof(start), size))

@@ -11,6 +11,16 @@ from typing import Any
 MOST_SPARE = 128 << 20
 
 
+def map_memory(size: int) -> mmap.mmap:
+    """Requests ``size`` bytes from the system. Raises MemoryError."""
+    try:
+        # private: a page that could be shared with a child process costs half as much again
+        return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except (OSError, OverflowError, ValueError):
+        # in the words of PyTorch, which lua_compat/runtime/functions.py turns into Torch7's
+        raise MemoryError(f"cannot allocate {size} bytes") from None
+
+
 class Piece:
     """Memory at an address. ``used``: a tensor may be on it, or another Lua state uses it, too. Only then
     ``memory`` may be an object that keeps it, and not be the memory."""
@@ -44,11 +54,7 @@ class Slabs:
                 self._spare_bytes -= len(piece.memory)
                 return self._hold(piece)
         self._forget(int(size))  # so that never more is held than without them
-        try:
-            memory = mmap.mmap(-1, int(size))
-        except (OSError, OverflowError, ValueError):
-            # in the words of PyTorch, which lua_compat/runtime/functions.py turns into Torch7's
-            raise MemoryError(f"cannot allocate {int(size)} bytes") from None
+        memory = map_memory(int(size))
         return self._hold(Piece(ctypes.addressof(ctypes.c_char.from_buffer(memory)), memory))
 
     def lend(self, address: int) -> Piece:
