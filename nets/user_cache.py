@@ -5,23 +5,25 @@ else could have written it. ``th`` reads from it at its start, so modules that t
 imported where they are needed.
 """
 
+from __future__ import annotations
+
 import atexit
 import contextlib
 import os
 import stat
 import sys
-from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # typing is not loaded before a script of th starts
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 _NAME = "convnet-benchmarks"
 _USERS_ARE_APART = not hasattr(os, "getuid")  # on Windows, where users' folders are private
 
 
-def user_cache() -> "Path":
+def user_cache() -> Path:
     """Returns ``cache_folder`` as a path."""
     from pathlib import Path
 
@@ -48,7 +50,7 @@ def _usual() -> str:
     return platformdirs.user_cache_dir(_NAME, appauthor=False)
 
 
-def read_own(path: "str | Path", most: int) -> bytes | None:
+def read_own(path: str | Path, most: int) -> bytes | None:
     """Returns the content of a file that belongs to the user or root and that nobody else may write to.
 
     None for a file that is missing, somebody else's, larger than ``most`` bytes or not a regular file.
@@ -66,7 +68,7 @@ def read_own(path: "str | Path", most: int) -> bytes | None:
     return content if len(content) <= most else None
 
 
-def make_folder(path: "str | Path") -> None:
+def make_folder(path: str | Path) -> None:
     """Makes a folder and its parents, readable and writable only by the user. Raises OSError."""
     if not os.path.isdir(path):
         make_folder(os.path.dirname(path) or os.curdir)
@@ -74,7 +76,7 @@ def make_folder(path: "str | Path") -> None:
             os.mkdir(path, 0o700)
 
 
-def replace_whole(path: "str | Path", content: bytes) -> None:
+def replace_whole(path: str | Path, content: bytes) -> None:
     """Replaces ``path`` atomically; makes its folder if needed."""
     import tempfile
 

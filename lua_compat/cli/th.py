@@ -1,20 +1,19 @@
 """The command ``th``: runs Lua scripts of Torch7 on PyTorch."""
 
+from __future__ import annotations
+
 import gc
 import os
 import re
 import signal
 import sys
-from collections.abc import Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
 
-from lua_compat.runtime.cuda import ANY_DEVICE
-from lua_compat.runtime.errors import LuaError
-from lua_compat.runtime.hash_seed import CannotFixOrder, restart_with_fixed_addresses
+from lua_compat.runtime.crew import Crew
+from lua_compat.runtime.cuda_presence import ANY_DEVICE
+from lua_compat.runtime.errors import CannotFixOrder, LuaError
 from lua_compat.runtime.interrupts import INTERRUPTED, Interrupts, interruptible
 from lua_compat.runtime.openmp import wait_briefly
-from lua_compat.runtime.threads import Crew
 from lua_compat.runtime.trusted_files import TrustedFiles
 from lua_compat.standard_streams import (
     let_stdout_fail,
@@ -23,7 +22,10 @@ from lua_compat.standard_streams import (
     without_folder,
 )
 
+TYPE_CHECKING = False  # typing is not loaded before a script starts
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lua_compat.runtime.state import Runtime
 
 USAGE = """\
@@ -290,6 +292,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("th: the prompt needs the package prompt_toolkit: pip install prompt_toolkit", file=sys.stderr)
         return USAGE_ERROR
     if command.same_order and own_process:
+        from lua_compat.runtime.hash_seed import restart_with_fixed_addresses
+
         try:
             restart_with_fixed_addresses()
         except CannotFixOrder as error:
@@ -397,6 +401,7 @@ def _execute(command: Command, crew: Crew, interrupts: Interrupts) -> int:
         way=command.way or ("any" if command.ways else None),
     )
     if crew.owns_process:
+        gc.freeze()  # what has been loaded stays: looking at it once takes a millisecond
         gc.enable()
     try:
         return _run_all(runtime, command, interrupts)
@@ -405,7 +410,7 @@ def _execute(command: Command, crew: Crew, interrupts: Interrupts) -> int:
             print(runtime.report_of_ways(), file=sys.stderr)
 
 
-def _run_all(runtime: "Runtime", command: Command, interrupts: Interrupts) -> int:
+def _run_all(runtime: Runtime, command: Command, interrupts: Interrupts) -> int:
     if command.globals is not None:
         runtime.watch_globals(strict=command.globals == "strict")
     if command.rocks:
@@ -422,7 +427,7 @@ def _run_all(runtime: "Runtime", command: Command, interrupts: Interrupts) -> in
     return code if runtime.exited else code or runtime.finish()
 
 
-def _run_steps(runtime: "Runtime", command: Command) -> int:
+def _run_steps(runtime: Runtime, command: Command) -> int:
     """Runs the packages, code and script in their order, up to the first that ends th; returns its exit
     code."""
     for option, text in command.steps:

@@ -8,13 +8,26 @@ Conventions: results first, written in place (the caller has resized them, unles
 dimensions and indices count from 1, as in Torch7; scalars have been cast to the element type.
 """
 
+from __future__ import annotations
+
 import os
-import re
-from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
-from types import ModuleType
-from typing import Any
+
+TYPE_CHECKING = False  # typing is not loaded before a script starts
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import ModuleType
+    from typing import Any
+
+# They load in a millisecond, and small scripts call nothing else.
+_LIGHT = ("lua_compat.kernels.openblas", "lua_compat.kernels.system")
+
+
+@cache
+def light_kernels() -> dict[str, str]:
+    """Returns ``kernel_modules`` of the modules that load at once; no file is searched for them."""
+    return {name: module for module in _LIGHT for name in import_module(module).__all__}
 
 
 def kernel_modules() -> dict[str, str]:
@@ -28,11 +41,10 @@ def kernel_modules() -> dict[str, str]:
 @cache
 def _read_modules(folders: tuple[str, ...]) -> dict[str, str]:
     modules: dict[str, str] = {}
-    list_of_names = re.compile(r"^__all__ = \[(.*?)\]", re.MULTILINE | re.DOTALL)
     for module, path in sorted(found for folder in folders for found in _files(folder, __name__)):
         with open(path, encoding="utf-8") as file:
-            listed = list_of_names.search(file.read())
-        for name in re.findall(r'"(\w+)"', listed[1]) if listed else ():
+            listed = file.read().partition("\n__all__ = [")[2].partition("]")[0]
+        for name in listed.split('"')[1::2]:
             assert name not in modules, f"two kernels are called {name}"
             modules[name] = module
     return modules
@@ -50,14 +62,18 @@ def _files(folder: str, package: str) -> Iterator[tuple[str, str]]:
 
 def find_kernel(name: str) -> Callable[..., Any]:
     """Returns a kernel by its name; imports its module."""
-    kernel: Callable[..., Any] = getattr(import_module(kernel_modules()[name]), name)
+    kernel: Callable[..., Any] = getattr(_module_of(name), name)
     return kernel
 
 
 def is_harmless(name: str) -> bool:
     """Returns whether an untrusted script may call a kernel, because it reaches nothing outside the
     script."""
-    return name in getattr(import_module(kernel_modules()[name]), "SANDBOXED", ())
+    return name in getattr(_module_of(name), "SANDBOXED", ())
+
+
+def _module_of(name: str) -> ModuleType:
+    return import_module(light_kernels().get(name) or kernel_modules()[name])
 
 
 def all_kernels() -> dict[str, Callable[..., Any]]:

@@ -6,18 +6,21 @@ longer, and it loads in a hundredth of the time. It gets one thread here: larger
 that may use several. LuaJIT calls the same routines (lua/torch/luajit/blas.lua), for the same bits.
 """
 
+from __future__ import annotations
+
 import ctypes
 import os
 import sys
 from functools import cache
 from importlib.util import find_spec
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from lua_compat.kernels.strings import to_lua
 from lua_compat.kernels.system import get_num_cores, is_amd
 
+TYPE_CHECKING = False  # typing is not loaded for a small script
 if TYPE_CHECKING:
+    from typing import Any
+
     from torch import Tensor
 
 __all__ = ["computes_alone", "product_library"]
@@ -52,9 +55,7 @@ def computes_alone() -> bool:
     return (wanted or str(get_num_cores())) == "1"
 
 
-def multiply(
-    out: "Tensor", a: "Tensor", b: "Tensor", beta: float, alpha: float, t: "Tensor | None" = None
-) -> bool:
+def multiply(out: Tensor, a: Tensor, b: Tensor, beta: float, alpha: float, t: Tensor | None = None) -> bool:
     """Computes ``out = beta * t + alpha * a @ b`` of matrices in main memory and returns True. Returns False,
     with nothing done, for what PyTorch computes: other types and layouts, large products on several threads.
     ``t``: ``out`` by default."""
@@ -76,7 +77,7 @@ def multiply(
 
 
 def multiply_vector(
-    out: "Tensor", a: "Tensor", b: "Tensor", beta: float, alpha: float, t: "Tensor | None" = None
+    out: Tensor, a: Tensor, b: Tensor, beta: float, alpha: float, t: Tensor | None = None
 ) -> bool:
     """Computes the same of a matrix ``a`` and a vector ``b``."""
     rows, inner = a.shape
@@ -98,7 +99,7 @@ def multiply_vector(
     return _finish(out, result)
 
 
-def _routine_for(name: str, work: int, out: "Tensor", *factors: "Tensor") -> Any:
+def _routine_for(name: str, work: int, out: Tensor, *factors: Tensor) -> Any:
     """Returns the routine for ``work`` multiplications of ``out``'s type; None: PyTorch computes them."""
     letter = _LETTERS.get(out.dtype.itemsize) if out.is_floating_point() else None
     if letter is None or any(t.dtype != out.dtype for t in factors):
@@ -108,14 +109,14 @@ def _routine_for(name: str, work: int, out: "Tensor", *factors: "Tensor") -> Any
     return _routine(letter + name)
 
 
-def _begun(out: "Tensor", beta: float, t: "Tensor | None") -> "Tensor":
+def _begun(out: Tensor, beta: float, t: Tensor | None) -> Tensor:
     """Returns ``out`` if it is ``t`` or ``beta`` is 0; otherwise a copy of ``t``."""
     if beta == 0 or t is None or (t.data_ptr() == out.data_ptr() and t.stride() == out.stride()):
         return out
     return t.new_empty(t.shape).copy_(t)
 
 
-def _finish(out: "Tensor", result: "Tensor") -> bool:
+def _finish(out: Tensor, result: Tensor) -> bool:
     if result is not out:
         out.copy_(result)
     return True
@@ -125,12 +126,12 @@ def _sizes(*sizes: int) -> list[Any]:
     return [ctypes.byref(ctypes.c_int64(size)) for size in sizes]
 
 
-def _numbers(out: "Tensor", *numbers: float) -> list[Any]:
+def _numbers(out: Tensor, *numbers: float) -> list[Any]:
     number = ctypes.c_double if out.dtype.itemsize == 8 else ctypes.c_float
     return [ctypes.byref(number(value)) for value in numbers]
 
 
-def _places(*tensors: "Tensor") -> list[ctypes.c_void_p]:
+def _places(*tensors: Tensor) -> list[ctypes.c_void_p]:
     return [ctypes.c_void_p(t.data_ptr()) for t in tensors]
 
 
@@ -149,11 +150,11 @@ def _load() -> tuple[str, str, ctypes.CDLL] | None:
     """Returns the library's path, the prefix of its routines' names, and the library."""
     numpy = find_spec("numpy") if is_amd() else None
     for folder in numpy.submodule_search_locations or () if numpy else ():
-        for path in sorted(Path(folder).parent.glob("numpy.libs/lib*openblas64_*.so")):
+        for path in _libraries(os.path.join(os.path.dirname(folder), "numpy.libs")):
             before = os.environ.get(_NUMBER_OF_THREADS)
             os.environ[_NUMBER_OF_THREADS] = "1"  # it starts its threads while it is loaded
             try:
-                library = ctypes.CDLL(str(path))
+                library = ctypes.CDLL(path)
             except OSError:
                 continue
             finally:
@@ -164,8 +165,13 @@ def _load() -> tuple[str, str, ctypes.CDLL] | None:
                 set_threads = f"{prefix}openblas_set_num_threads64_"
                 if hasattr(library, set_threads) and hasattr(library, f"{prefix}dgemm_64_"):
                     getattr(library, set_threads)(1)
-                    return str(path), prefix, library
+                    return path, prefix, library
     return None
+
+
+def _libraries(folder: str) -> list[str]:
+    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else ()
+    return [os.path.join(folder, name) for name in names if "openblas64_" in name and name.endswith(".so")]
 
 
 @cache

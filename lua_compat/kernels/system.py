@@ -1,15 +1,19 @@
 """Clocks, terminals, files and folders: kernels without tensors, for which PyTorch is not loaded."""
 
+import contextlib
 import os
 import resource
 import stat
 import time
-from collections.abc import Callable
 from functools import cache
 from importlib.util import find_spec
-from typing import Any
+from itertools import takewhile
 
 from lua_compat.kernels.strings import from_lua, to_lua
+
+TYPE_CHECKING = False  # typing is not loaded before a script starts
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = [
     "blas_alignments", "blas_library", "change_folder", "get_num_cores", "is_terminal", "link_target",
@@ -41,13 +45,12 @@ def blas_library() -> str:
 
 @cache
 def _processor() -> tuple[str, frozenset[str]]:
-    """Returns the processor's vendor and the names of its features, from Linux."""
-    try:
-        with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
-            lines = file.read().splitlines()
-    except OSError:
-        lines = []
-    told = {name.strip(): words for name, _, words in (line.partition(":") for line in lines)}
+    """Returns the vendor and the names of the features of the first processor, from Linux."""
+    told = {}
+    with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
+        for line in takewhile(str.strip, file):
+            name, _, words = line.partition(":")
+            told[name.strip()] = words
     return told.get("vendor_id", "").strip(), frozenset(told.get("flags", "").split())
 
 
@@ -160,7 +163,7 @@ def link_target(path: str) -> str | None:
     return to_lua(os.readlink(from_lua(path))) if os.path.islink(from_lua(path)) else None
 
 
-def _problem(action: Callable[..., object], *arguments: Any) -> tuple[str, int] | None:
+def _problem(action: "Callable[..., object]", *arguments: object) -> tuple[str, int] | None:
     """Returns the message and the number of the error that ``action`` ends with, or None."""
     try:
         action(*arguments)

@@ -13,7 +13,7 @@ from itertools import count
 from typing import Any
 
 from convnet_benchmarks.nets.cudnn import MOST_TRIED
-from lua_compat.runtime.cuda_presence import built_for_gpus, why_no_cuda
+from lua_compat.runtime.cuda_presence import ANY_DEVICE, built_for_gpus, why_no_cuda
 
 # PyTorch is imported where a GPU is used: with the CPU in its place, a script may never need it.
 
@@ -30,9 +30,6 @@ PROPERTIES = (
 )  # fmt: skip
 
 _HOST_TO_DEVICE, _DEVICE_TO_HOST = 1, 2
-
-# Stands for every device that a mapping of devices to GPUs does not name.
-ANY_DEVICE = 0
 
 
 class Cuda:

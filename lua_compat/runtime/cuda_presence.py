@@ -8,6 +8,10 @@ from lua_compat.kernels.system import pytorch_folders
 
 # Device files of the drivers of NVIDIA's and AMD's GPUs, the Windows Subsystem for Linux, and Tegra.
 _DEVICES = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg", "/dev/nvhost-ctrl", "/dev/nvmap")
+
+# Stands for every device that a mapping of devices to GPUs does not name.
+ANY_DEVICE = 0
+
 _NO_BUILD, _NO_GPU = "this build of PyTorch has no CUDA", "no CUDA GPU was found"
 
 

@@ -4,24 +4,30 @@ A function is found when Lua first asks for it. PyTorch is loaded with the first
 than a second, and many a script computes everything in Lua.
 """
 
+from __future__ import annotations
+
 import contextlib
 import re
-from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any
 
-from lua_compat.kernels import find_kernel, is_harmless, kernel_modules, sandboxed_kernels
+from lua_compat.kernels import find_kernel, is_harmless, kernel_modules, light_kernels, sandboxed_kernels
 from lua_compat.kernels.strings import from_lua, to_lua
 from lua_compat.kernels.system import new_seed
 from lua_compat.printable import printable, printable_lines
 from lua_compat.runtime import pytorch
-from lua_compat.runtime.cuda import Cuda
 from lua_compat.runtime.pytorch import PyTorch
-from lua_compat.runtime.threads import Crew, NewState
-from lua_compat.runtime.trusted_files import TrustedFiles
-from lua_compat.whole_file import Saves
 
-Function = Callable[..., Any]
+TYPE_CHECKING = False  # typing is not loaded before a script starts
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from lua_compat.runtime.crew import Crew
+    from lua_compat.runtime.threads import NewState
+    from lua_compat.runtime.trusted_files import TrustedFiles
+    from lua_compat.whole_file import Saves
+
+    Function = Callable[..., Any]
 
 # Functions that an untrusted script may call, besides the kernels that their modules list.
 _SANDBOXED = frozenset(
@@ -48,12 +54,11 @@ class Functions:
         self, side: PyTorch, crew: Crew, new_state: NewState, trusted: TrustedFiles, *,
         first_seed: int | None, sandboxed: bool, in_thread: bool, notes: bool, gpus: Mapping[int, int] | None,
     ) -> None:  # fmt: skip
-        self._pytorch, self._sandboxed, self._notes = side, sandboxed, notes
-        self._artist = crew.artist
-        self._for_threads = crew.functions(lambda: side.handles, side.slabs, new_state)
-        saves = Saves()
+        self._pytorch, self._sandboxed = side, sandboxed
+        self._crew, self._new_state, self._trusted = crew, new_state, trusted
+        self._notes, self._gpus = notes, gpus
         self._light: dict[str, Function | None] = {
-            "exit": crew.exit_from_thread if in_thread else _exit,
+            "exit": crew.threads.exit_from_thread if in_thread else _exit,
             "compiled_file": None if sandboxed else crew.compiled.get,
             "keep_compiled_file": crew.compiled.keep,
             "message": _message,
@@ -64,13 +69,6 @@ class Functions:
             "has_cuda": lambda: side.place is not None,
             "cuda_in_main_memory": lambda: side.in_main_memory,
             "set_num_threads": side.set_num_threads,
-            **Cuda(side.place, notes, gpus).functions(),
-            "note_written": trusted.note_written,
-            "save_begin": _save_begin(saves),
-            "save_end": saves.end,
-            "why_no_functions": trusted.why_not,
-            **self._for_threads,
-            **self._artist.functions(),
         }
         # The state keeps these functions for its whole life: objects that came and went would hit a defect of
         # lupa's (an object handed out again while its dead wrapper awaits collection loses a reference).
@@ -86,7 +84,7 @@ class Functions:
 
     def names(self) -> list[str]:
         """Returns the names of all functions. Loads PyTorch and every kernel."""
-        return [*{**self._light, **self._outside, **self._heavy, **kernel_modules()}]
+        return [*{**self._light, **self._of_process, **self._outside, **self._heavy, **kernel_modules()}]
 
     def _find(self, name: str) -> Function | None:
         if self._sandboxed and not (name in _SANDBOXED or name in self._harmless_kernels):
@@ -94,7 +92,10 @@ class Functions:
             return _refused(called.get(name, name))
         if name in self._light:
             return self._light[name]
-        if name in kernel_modules():
+        is_light = name in light_kernels()
+        if not is_light and name in self._of_process:
+            return self._of_process[name]
+        if is_light or name in kernel_modules():
             kernel = find_kernel(name)
             adapted = _plain(kernel, name) if _takes_no_tensors(kernel) else self._adapted(kernel, name)
             return adapted if is_harmless(name) else self._after_figures(adapted, name)
@@ -109,7 +110,7 @@ class Functions:
 
     def _after_figures(self, function: Function, name: str) -> Function:
         """Returns a function that reaches files as one that first waits for figures in those it names."""
-        settle_named, settle_all = self._artist.settle_named, self._artist.settle_all
+        settle_named, settle_all = self._crew.settle_named, self._crew.settle_all
 
         def call(*values: Any) -> Any:
             settle_named(values)
@@ -124,6 +125,28 @@ class Functions:
     @cached_property
     def _harmless_kernels(self) -> frozenset[str]:
         return sandboxed_kernels()
+
+    @cached_property
+    def _for_threads(self) -> dict[str, Function]:
+        side = self._pytorch
+        return self._crew.threads.functions(lambda: side.handles, side.slabs, self._new_state)
+
+    @cached_property
+    def _of_process(self) -> dict[str, Function]:
+        """Returns the functions of devices, threads, figures and saved files."""
+        from lua_compat.runtime.cuda import Cuda
+        from lua_compat.whole_file import Saves
+
+        saves = Saves()
+        return {
+            **Cuda(self._pytorch.place, self._notes, self._gpus).functions(),
+            "note_written": self._trusted.note_written,
+            "save_begin": _save_begin(saves),
+            "save_end": saves.end,
+            "why_no_functions": self._trusted.why_not,
+            **self._for_threads,
+            **self._crew.artist.functions(),
+        }
 
     @cached_property
     def _outside(self) -> dict[str, Function]:

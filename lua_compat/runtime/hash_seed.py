@@ -22,6 +22,8 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from lua_compat.runtime.errors import CannotFixOrder
+
 # ELF, for 64 bits and the lowest byte first: https://refspecs.linuxfoundation.org/elf/gabi4+/ch5.intro.html
 _IDENTIFICATION = b"\x7fELF\x02\x01"
 _SEGMENT_LOAD, _SEGMENT_DYNAMIC = 1, 2
@@ -94,10 +96,6 @@ def _answer(_number: int, buffer: int, size: int, _flags: int) -> int:
     """Fills the buffer of getrandom with fixed bytes."""
     ctypes.memmove(buffer, bytes(37 * i % 251 + 1 for i in range(size)), size)
     return size
-
-
-class CannotFixOrder(Exception):
-    """This system or this LuaJIT offers no way to the same order."""
 
 
 def restart_with_fixed_addresses() -> None:

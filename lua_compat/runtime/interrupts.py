@@ -1,15 +1,20 @@
 """Ctrl-C while Lua runs."""
 
+from __future__ import annotations
+
 import ctypes
 import os
 import signal
 import sys
 import threading
-import types
-from collections.abc import Iterator
 from contextlib import contextmanager
 
 from convnet_benchmarks.nets.ctrl_c import INTERRUPTED, AfterLoading
+
+TYPE_CHECKING = False  # typing is not loaded before a script starts
+if TYPE_CHECKING:
+    import types
+    from collections.abc import Iterator
 
 # How long a Ctrl-C may take to reach Python before Lua is stopped from outside.
 _GRACE_SECONDS = 0.5

@@ -1,17 +1,19 @@
 """PyTorch as one Lua state sees it: loaded when something first needs it, which takes more than a second."""
 
+from __future__ import annotations
+
 import gc
 import sys
-from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING
 
-from convnet_benchmarks.nets.memory.heap import keep_freed_memory
 from lua_compat.runtime.cuda_presence import why_no_cuda
 from lua_compat.runtime.slabs import MOST_SPARE, Slabs
 
+TYPE_CHECKING = False  # typing is not loaded before a script starts
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import torch
 
     from lua_compat.runtime.bridge import Handles
@@ -43,9 +45,10 @@ class PyTorch:
         self._met = False
 
     @cached_property
-    def handles(self) -> "Handles":
+    def handles(self) -> Handles:
         """Returns the tensors of the state by handle. Loads PyTorch."""
         with self.loading():
+            from convnet_benchmarks.nets.memory.heap import keep_freed_memory
             from lua_compat.runtime.bridge import Handles
 
         self.meet()

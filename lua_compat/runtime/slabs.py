@@ -1,10 +1,15 @@
 """Memory that Lua divides among small tensors, and gives to larger ones until PyTorch is loaded."""
 
+from __future__ import annotations
+
 import bisect
 import ctypes
 import mmap
 from operator import attrgetter
-from typing import Any
+
+TYPE_CHECKING = False  # typing is not loaded before a script starts
+if TYPE_CHECKING:
+    from typing import Any
 
 # The system clears memory, page by page, before it hands it out. So this much released memory is kept: as
 # much as a full collection of a script's garbage finds (lua_compat/lua/torch/core/collection.lua).

@@ -1,26 +1,28 @@
 """A LuaJIT state with Torch7 in it, and the ways to run scripts there."""
 
+from __future__ import annotations
+
 import os
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any
 
 from lupa import luajit21
 
 from lua_compat.kernels.strings import from_lua, to_lua
 from lua_compat.printable import printable_lines
+from lua_compat.runtime.crew import Crew
 from lua_compat.runtime.errors import LuaError
 from lua_compat.runtime.functions import Functions
-from lua_compat.runtime.hash_seed import FIRST_SEED, fixed_hash_seed
 from lua_compat.runtime.interrupts import LoopStopper
 from lua_compat.runtime.pytorch import PyTorch, is_loaded
-from lua_compat.runtime.threads import Crew
 from lua_compat.runtime.trusted_files import TrustedFiles
 
+TYPE_CHECKING = False  # typing is not loaded before a script starts
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
     from lua_compat.runtime.bridge import Handles
 
 LUA_FOLDER = os.path.join(os.path.dirname(os.path.dirname(__file__)), "lua")
@@ -28,6 +30,16 @@ LUA_FOLDER = os.path.join(os.path.dirname(os.path.dirname(__file__)), "lua")
 
 def _deny(*_: object) -> Any:
     raise AttributeError("attributes of Python objects are not reachable from Lua")
+
+
+def _new_state() -> luajit21.LuaRuntime:
+    return luajit21.LuaRuntime(
+        encoding="latin-1",
+        unpack_returned_tuples=True,
+        register_eval=False,
+        register_builtins=False,
+        attribute_handlers=(_deny, _deny),
+    )
 
 
 def _exit_code(stop: SystemExit) -> int:
@@ -69,14 +81,15 @@ class Runtime:
     ) -> None:
         self.exited = False  # by os.exit
 
-        with fixed_hash_seed(luajit21.__file__) if same_order else nullcontext():
-            self._lua = luajit21.LuaRuntime(
-                encoding="latin-1",
-                unpack_returned_tuples=True,
-                register_eval=False,
-                register_builtins=False,
-                attribute_handlers=(_deny, _deny),
-            )
+        first_seed: int | None = None
+        if same_order:
+            from lua_compat.runtime.hash_seed import FIRST_SEED, fixed_hash_seed
+
+            first_seed = FIRST_SEED
+            with fixed_hash_seed(luajit21.__file__):
+                self._lua = _new_state()
+        else:
+            self._lua = _new_state()
         crew = crew or Crew()
         trusted = trusted or TrustedFiles(program)
         # The maker of further states must not refer to this one, which would keep it alive.
@@ -104,7 +117,7 @@ class Runtime:
             crew,
             new_state,
             trusted,
-            first_seed=FIRST_SEED if same_order else None,
+            first_seed=first_seed,
             sandboxed=sandboxed,
             in_thread=in_thread,
             notes=notes,
@@ -129,7 +142,7 @@ class Runtime:
         self._call("start", sandboxed)
 
     @property
-    def handles(self) -> "Handles":
+    def handles(self) -> Handles:
         """Returns the tensors of this state by handle. Loads PyTorch."""
         return self._pytorch.handles
 

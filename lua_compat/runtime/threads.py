@@ -12,10 +12,6 @@ from collections.abc import Callable
 from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from lupa import luajit21
-
-from lua_compat.drawing.artist import Artist
-from lua_compat.runtime.compiled_files import CompiledFiles
 from lua_compat.runtime.errors import LuaError
 from lua_compat.runtime.pytorch import is_loaded
 from lua_compat.runtime.sharing import Sharing
@@ -53,16 +49,12 @@ class LuaState(Protocol):
 NewState = Callable[[], LuaState]
 
 
-class Crew:
-    """The state that the threads of one script share.
+class Threads:
+    """The threads of one script, and what they share. ``owns_process``: as in ``Crew``; ``finish_figures`` is
+    called before the process is ended."""
 
-    ``owns_process``: the process is the script's, and may be ended without waiting for its threads. Otherwise
-    whoever runs the script waits until the last of them has noticed the end: a thread cannot be ended from
-    outside. ``alike``: see ``CompiledFiles``. ``artist`` draws the figures of all.
-    """
-
-    def __init__(self, *, owns_process: bool = False, alike: bool = False) -> None:
-        self.owns_process = owns_process
+    def __init__(self, owns_process: bool, finish_figures: Callable[[], None]) -> None:
+        self._owns_process, self._finish_figures = owns_process, finish_figures
         self._ending = Ending()
         self._numbers = count(FIRST_NUMBER)
         self._lock = threading.Lock()
@@ -71,32 +63,29 @@ class Crew:
         self._sharing = Sharing(self._numbers)
         self._threads: dict[int, threading.Thread] = {}
         self._ways: list[str] = []
-        self.artist = Artist()
-        self.compiled = CompiledFiles(luajit21.__file__, alike)
 
     # Ends
 
     def leave(self, exit_code: int) -> None:
         """Ends the threads that still run: with the process, where it is the script's own."""
-        if self.owns_process:
-            self.compiled.write()
         with self._lock:
             running = [thread for thread in self._threads.values() if thread.is_alive()]
-        if running and self.owns_process:
-            self.artist.close()
-            end_process(exit_code)
+        if running and self._owns_process:
+            self._end_process(exit_code)
         self._ending.end(Stopped())
         for thread in running:
             thread.join()
-        self.artist.close()
 
     def exit_from_thread(self, exit_code: int) -> None:
         """Ends the whole script: ``os.exit`` of a thread."""
-        if self.owns_process:
-            self.artist.close()
-            end_process(exit_code)
+        if self._owns_process:
+            self._end_process(exit_code)
         self._ending.end(SystemExit(exit_code))
         raise SystemExit(exit_code)
+
+    def _end_process(self, exit_code: int) -> None:
+        self._finish_figures()
+        end_process(exit_code)
 
     # What Lua calls
 
@@ -217,8 +206,8 @@ class Crew:
         ) as error:  # no state could be made: who waits for the thread must not wait for ever
             self._ending.end(RuntimeError(f"threads: a thread ended: {type(error).__name__}: {error}"))
 
-    def ways_of_ended_threads(self) -> str:
-        """Returns what threads have said of their ways since the last call (lua/torch/core/ways.lua)."""
+    def ways_of_ended(self) -> str:
+        """Returns what threads have said of their ways since the last call."""
         ended, self._ways = self._ways, []
         return "".join(ended)
 

@@ -9,7 +9,8 @@ import torch
 from lua_compat import t7
 from lua_compat.cli import th
 from lua_compat.runtime import functions
-from lua_compat.runtime.cuda import ANY_DEVICE, Cuda
+from lua_compat.runtime.cuda import Cuda
+from lua_compat.runtime.cuda_presence import ANY_DEVICE
 from lua_compat.runtime.state import Runtime
 from tests.helpers.commands import run_th
 from tests.lua_compat.runtime.cuda.checks import close, printed

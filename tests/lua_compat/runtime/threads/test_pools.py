@@ -6,8 +6,8 @@ What the package's own test scripts show is shown here again, in other words.
 from pathlib import Path
 
 from lua_compat.runtime.compiled_files import CompiledFiles
+from lua_compat.runtime.crew import Crew
 from lua_compat.runtime.state import Runtime
-from lua_compat.runtime.threads import Crew
 from tests.helpers.commands import run_th
 from tests.lua_compat.runtime.threads.scripts import HEAD, run_lua
 
