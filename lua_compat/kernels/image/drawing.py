@@ -1,61 +1,23 @@
-"""Text in images, as Torch7's package image draws it, in the font that comes with Pillow."""
-
-import numpy as np
-import torch
-from torch import Tensor
+"""Characters for text in images, without PyTorch and NumPy: in the font that comes with Pillow."""
 
 from lua_compat.kernels.image.pictures import pillow
 
-__all__ = ["image_draw_text"]
+__all__ = ["image_glyphs"]
 SANDBOXED = __all__
 
-_CELL = (6, 8)  # width and height of a character
+_WIDTH, _HEIGHT = 6, 8  # of a character
+_INK = 96  # of 255: what sets a pixel
 
 
-def _glyphs() -> dict[int, np.ndarray]:
-    """Returns the pixels that each printable character sets in its cell, in the font that comes with
-    Pillow."""
+def image_glyphs() -> str:
+    """Returns the pixels, row by row, of the printable characters of ASCII: one byte each, 0 or 1."""
     pillow()
     from PIL import Image, ImageDraw, ImageFont
 
-    font = ImageFont.load_default(_CELL[1])
-    glyphs = {}
+    font = ImageFont.load_default(_HEIGHT)
+    pixels = []
     for code in range(32, 127):
-        cell = Image.new("L", _CELL)
-        ImageDraw.Draw(cell).text((0, _CELL[1] - 1), chr(code), fill=255, font=font, anchor="ls")
-        glyphs[code] = np.array(cell) > 96
-    return glyphs
-
-
-def image_draw_text(
-    image: Tensor, text: str, x: int, y: int, size: int, wrap: bool, background: bool, *colors: float
-) -> None:
-    """Writes into an image of 3 channels, from (x, y), counted from 0: cells of 6 x 8 pixels times ``size``.
-
-    ``colors``: red, green and blue of the text, then of the background, in the image's units.
-    """
-    glyphs = _glyphs()
-    _, height, width = image.shape
-    x, y, size = int(x), int(y), int(size)
-    ink = torch.tensor(colors[:3], dtype=torch.float64).view(3, 1, 1).to(image.dtype)
-    paper = (
-        torch.tensor(colors[3:], dtype=torch.float64).view(3, 1, 1).to(image.dtype) if background else None
-    )
-    left, top = x, y
-    for character in text:
-        if character == "\n":
-            left, top = x, top + size * _CELL[1]
-            continue
-        if character == "\r":
-            continue
-        if wrap and left + size * _CELL[0] >= width:
-            left, top = 0, top + size * _CELL[1]
-        glyph = torch.from_numpy(glyphs.get(ord(character), glyphs[ord("?")]))
-        mask = glyph.repeat_interleave(size, 0).repeat_interleave(size, 1)
-        rows = slice(max(0, -top), max(0, min(mask.shape[0], height - top)))
-        columns = slice(max(0, -left), max(0, min(mask.shape[1], width - left)))
-        mask = mask[rows, columns]
-        if mask.numel():
-            part = image[:, top + rows.start : top + rows.stop, left + columns.start : left + columns.stop]
-            part.copy_(torch.where(mask, ink, part if paper is None else paper))
-        left += size * _CELL[0]
+        cell = Image.new("L", (_WIDTH, _HEIGHT))
+        ImageDraw.Draw(cell).text((0, _HEIGHT - 1), chr(code), fill=255, font=font, anchor="ls")
+        pixels += [chr(value > _INK) for value in cell.tobytes()]
+    return "".join(pixels)

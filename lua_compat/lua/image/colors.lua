@@ -1,22 +1,24 @@
 -- Color spaces and color maps.
 local arguments = require 'image.arguments'
-local kernel = require('torch.core.kernels').of_tensors
+local pixels = require 'image.pixels'
+local spaces = require 'image.luajit.color_spaces'
 
-local function convert(name, kernel_name)
+local function fill(out, img, convert, is_byte)
+   if is_byte then img:div(255) end
+   convert(out, img)
+   if is_byte then out:mul(255) end
+end
+
+for name, convert in pairs(spaces) do
+   local refused = name:find 'lab' and 'torch.ByteTensor'
    image[name] = function(...)
       local dst, src = arguments.source('image.' .. name, '[destination,] source', ...)
       assert(src:dim() == 3 and src:size(1) == 3, ('image.%s: an image of 3 x height x width is expected'):format(name))
-      dst = (dst or src.new()):resizeAs(src)
-      kernel[kernel_name](dst, src)
-      return dst
+      local kind = src:type()
+      if kind == refused then error(('image.%s: not supported for %s'):format(name, kind), 0) end
+      return pixels.computed(dst, src, src:size(3), src:size(2), fill, convert, kind == 'torch.ByteTensor')
    end
 end
-convert('rgb2hsl', 'image_rgb_to_hsl')
-convert('hsl2rgb', 'image_hsl_to_rgb')
-convert('rgb2hsv', 'image_rgb_to_hsv')
-convert('hsv2rgb', 'image_hsv_to_rgb')
-convert('rgb2lab', 'image_rgb_to_lab')
-convert('lab2rgb', 'image_lab_to_rgb')
 
 -- Each channel of the result is a weighted sum of the source's.
 local function mix(name, weights)

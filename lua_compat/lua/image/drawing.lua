@@ -1,10 +1,14 @@
 -- Drawing text and rectangles, scaling values, and combining many images into one.
-local kernel = require('torch.core.kernels').of_tensors
+local memory = require 'torch.core.memory'
+local python = require('th.python').functions
+local single = require('torch.core.types').Float.cast
 
 -- Colors are given from 0 to 255.
 local function in_units(img, color)
    local unit = img:type() == 'torch.ByteTensor' and 1 or 255
-   return color[1] / unit, color[2] / unit, color[3] / unit
+   local units = {}
+   for channel = 1, 3 do units[channel] = single(color[channel] / unit) end
+   return units
 end
 
 local function canvas(src, options)
@@ -13,15 +17,48 @@ local function canvas(src, options)
    return options.inplace and src or src:clone()
 end
 
+local WIDTH, HEIGHT, FIRST, LAST = 6, 8, 32, 126 -- of a character; the printable ones
+local glyphs -- a byte for each pixel of each character: 0 or 1
+
+-- Draws a character with its corner at (left, top), counted from 0. paper: the background's color, or nil.
+local function draw(out, code, left, top, size, ink, paper)
+   if code < FIRST or code > LAST then code = ('?'):byte() end
+   local r = memory.records[out]
+   local p, set = memory.first_element(r), r.T.set
+   for y = math.max(0, -top), math.min(size * HEIGHT, r[3] - top) - 1 do
+      for x = math.max(0, -left), math.min(size * WIDTH, r[5] - left) - 1 do
+         local pixel = ((code - FIRST) * HEIGHT + math.floor(y / size)) * WIDTH + math.floor(x / size)
+         local color = glyphs:byte(pixel + 1) == 1 and ink or paper
+         for channel = 1, color and 3 or 0 do
+            set(p, (channel - 1) * r[2] + (top + y) * r[4] + (left + x) * r[6], color[channel])
+         end
+      end
+   end
+end
+
 -- Draws text at (x, y). opts: color {255, 0, 0}, bg (none), size 1, wrap true, inplace false.
 function image.drawText(src, text, x, y, opts)
    opts = opts or {}
    local out = canvas(src, opts)
    if not text or text:find('^%s*$') then return out end
    local has_background = opts.bg ~= nil and opts.bg[1] ~= -1 and opts.bg[2] ~= -1 and opts.bg[3] ~= -1
-   local r, g, b = in_units(src, opts.color or { 255, 0, 0 })
-   kernel.image_draw_text(out, text, x or 1, y or 1, opts.size or 1, opts.wrap ~= false, has_background, r, g, b,
-      in_units(src, has_background and opts.bg or { 0, 0, 0 }))
+   local ink = in_units(src, opts.color or { 255, 0, 0 })
+   local paper = has_background and in_units(src, opts.bg) or nil
+   local size, width = math.floor(opts.size or 1), src:size(3)
+   local start, top = math.floor(x or 1), math.floor(y or 1)
+   if start ~= start or top ~= top or size ~= size then error('image.drawText: x, y and size must be numbers', 2) end
+   local left = start
+   glyphs = glyphs or python.image_glyphs()
+   for k = 1, #text do
+      local code = text:byte(k)
+      if code == 10 then
+         left, top = start, top + size * HEIGHT
+      elseif code ~= 13 then
+         if opts.wrap ~= false and left + size * WIDTH >= width then left, top = 0, top + size * HEIGHT end
+         draw(out, code, left, top, size, ink, paper)
+         left = left + size * WIDTH
+      end
+   end
    return out
 end
 
@@ -32,8 +69,7 @@ function image.drawRect(src, x1, y1, x2, y2, opts)
    if not (x1 and y1 and x2 and y2) then return out end
    local width = math.floor(opts.lineWidth or 1)
    local before = math.floor(width / 2) + 1
-   local r, g, b = in_units(src, opts.color or { 255, 0, 0 })
-   local colors = { r, g, b }
+   local colors = in_units(src, opts.color or { 255, 0, 0 })
    -- positions count from 1: the range of the image that a line at `at` covers
    local function span(at, most) return math.max(0, at - before) + 1, math.min(most, at + width - before) end
    local function fill(left, right, top, bottom)

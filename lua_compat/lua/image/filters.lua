@@ -1,6 +1,6 @@
 -- Kernels, convolution, and filters based on them.
 local arguments = require 'image.arguments'
-local kernel = require('torch.core.kernels').of_tensors
+local single = require('torch.core.types').Float.cast
 
 local function number(name, help, default)
    return { arg = name, type = 'number', help = help, default = default }
@@ -29,8 +29,28 @@ function image.gaussian(...)
       assert(a.tensor:nElement() > 0, 'expecting non-empty tensor')
    end
    local gauss = a.tensor or torch.Tensor(a.height, a.width)
-   kernel.image_gaussian(gauss, a.amplitude, a.normalize and true or false, a.sigma_horz, a.sigma_vert, a.mean_horz,
-      a.mean_vert)
+   -- in the type of the result, but for the exponential
+   local round = gauss:type() == 'torch.DoubleTensor' and function(v) return v end or single
+   local height, width = gauss:size(1), gauss:size(2)
+   local function distances(size, mean, sigma)
+      local centre, scale = round(round(round(mean) * size) + 0.5), round(1 / round(round(sigma) * size))
+      local squares = {}
+      for k = 1, size do squares[k] = round(round(round(k - centre) * scale) ^ 2) end
+      return squares
+   end
+   local across = distances(width, a.mean_horz, a.sigma_horz)
+   local down = distances(height, a.mean_vert, a.sigma_vert)
+   local amplitude, row, column = round(a.amplitude), 1, 0
+   gauss:apply(function()
+      column = column + 1
+      if column > width then row, column = row + 1, 1 end
+      return amplitude * math.exp(-0.5 * round(across[column] + down[row]))
+   end)
+   if a.normalize then
+      local sum = 0
+      gauss:apply(function(value) sum = round(sum + value) end)
+      gauss:mul(round(1 / sum))
+   end
    return gauss
 end
 
@@ -128,7 +148,7 @@ function image.lcn(img, filter)
    local deviation = variance:clamp(0, math.huge):sqrt():clamp(1, math.huge)
    local middle = x:narrow(1, math.floor(filter:size(1) / 2) + 1, mean:size(1)):narrow(2,
       math.floor(filter:size(2) / 2) + 1, mean:size(2))
-   return (middle - mean):cdiv(deviation)
+   return middle:clone():add(-1, mean):cdiv(deviation)
 end
 
 -- The image with a border of `value`, as wide as the filter requires.

@@ -1,20 +1,15 @@
 -- Cropping, scaling, rotation, warping.
 local arguments = require 'image.arguments'
 local mirror = require 'image.luajit.mirroring'
+local sampling = require 'image.luajit.sampling'
 local scale = require 'image.luajit.scaling'
-local kernel = require('torch.core.kernels').of_tensors
+local pixels = require 'image.pixels'
 local records = require('torch.core.memory').records
 
 local function whole(number) return number >= 0 and math.floor(number) or math.ceil(number) end
 
 -- Width and height.
 local function size_of(img) return img:size(img:dim()), img:size(img:dim() - 1) end
-
-local function new_like(src, width, height)
-   width, height = whole(width), whole(height)
-   if src:dim() == 3 then return src.new(src:size(1), height, width) end
-   return src.new(height, width)
-end
 
 local function part(src, x, y, width, height)
    local w, h = size_of(src)
@@ -23,6 +18,13 @@ local function part(src, x, y, width, height)
       dok.error('crop goes outside bounds of src', 'image.crop')
    end
    return src:narrow(src:dim() - 1, y + 1, height):narrow(src:dim(), x + 1, width)
+end
+
+local function check_depth(name, dst, src)
+   local depth = src:dim()
+   if depth ~= 2 and depth ~= 3 or dst and (dst:dim() ~= depth or depth == 3 and dst:size(1) ~= src:size(1)) then
+      error(name .. ': src and dst depths do not match', 0)
+   end
 end
 
 -- Torch7 crops, rotates and scales by the nearest pixel in single precision, whatever the type.
@@ -107,11 +109,8 @@ function image.scale(...)
       mode = second
    end
    mode = arguments.choice('image.scale', 'mode', mode, { 'bilinear', 'bicubic', 'simple' })
-   dst = dst or new_like(src, math.max(width, 1), math.max(height, 1))
-   local size, depth = dst:size(), src:dim()
-   if depth ~= 2 and depth ~= 3 or dst:dim() ~= depth or depth == 3 and size[1] ~= src:size(1) then
-      error('image.scale: src and dst depths do not match', 0)
-   end
+   dst = dst or pixels.new_like(src, whole(math.max(width, 1)), whole(math.max(height, 1)))
+   check_depth('image.scale', dst, src)
    local result = dst:contiguous()
    scale(records[result], records[src:contiguous()], mode)
    if result ~= dst then dst:copy(result) end
@@ -127,42 +126,40 @@ function image.rotate(...)
    if dst and dst:nElement() > 0 and dst:data() == src:data() then
       dok.error('in-place rotate not supported', 'image.rotate')
    end
-   dst = (dst or src.new()):resizeAs(src)
-   kernel[mode == 'simple' and 'image_rotate' or 'image_rotate_bilinear'](dst, src, theta)
-   return in_single_precision(dst)
+   check_depth('image.rotate', nil, src)
+   local width, height = size_of(src)
+   return pixels.computed(dst, src, width, height, sampling.rotate, theta, mode)
 end
 
 -- [destination,] source [, interpolation 'simple' | 'bilinear' [, mode 'valid' | 'full']]
-local function to_polar(name, logarithmic)
+local function to_polar(name, is_logarithmic)
    return function(...)
       local dst, src, interpolation, mode = arguments.source(name, '[destination,] source [, interpolation [, mode]]',
          ...)
       interpolation = arguments.choice(name, 'interpolation', interpolation, { 'simple', 'bilinear' })
       mode = arguments.choice(name, 'mode', mode, { 'valid', 'full' })
-      local width, height = size_of(src)
-      dst = dst or new_like(src, math.max(width, height), math.max(width, height))
-      kernel.image_polar(dst, src, logarithmic, mode == 'full', interpolation == 'bilinear')
-      return in_single_precision(dst)
+      check_depth(name, dst, src)
+      local width, height = math.max(size_of(src)), math.max(size_of(src))
+      if dst then width, height = size_of(dst) end
+      return pixels.computed(dst, src, width, height, sampling.to_polar, interpolation, is_logarithmic, mode == 'full')
    end
 end
 image.polar, image.logpolar = to_polar('image.polar', false), to_polar('image.logpolar', true)
 
 local modes = { 'bilinear', 'simple', 'bicubic', 'lanczos' }
 
--- Returns the image with its channels first, and a function that restores the original layout.
-local function with_channels(src)
-   if src:dim() == 3 then return src, function(dst) return dst end end
-   return src:contiguous():view(1, src:size(1), src:size(2)), function(dst) return dst[1] end
-end
-
 local function warp(name, dst, src, field, mode, offset, clamp, pad)
    mode = arguments.choice(name, 'mode', mode, modes)
    clamp = arguments.choice(name, 'clamp mode', clamp, { 'clamp', 'pad' })
    assert(pad == nil or clamp == 'pad', 'pad_value can only be specified if clamp_mode = "pad"')
-   local channels, back = with_channels(src)
-   dst = (dst or src.new()):resize(channels:size(1), field:size(2), field:size(3))
-   kernel.image_warp(dst, channels, field, mode, offset, clamp == 'pad', pad or 0)
-   return back(dst)
+   check_depth(name, nil, src)
+   assert(field:dim() == 3 and field:size(1) == 2, name .. ': a field of 2 x height x width is expected')
+   pad = clamp == 'pad' and records[src].T.cast(pad or 0) or nil
+   local is_flat = src:dim() == 2
+   if is_flat then src = src:contiguous():view(1, src:size(1), src:size(2)) end
+   dst = pixels.computed(dst, src, field:size(3), field:size(2), sampling.warp, field:float():contiguous(), mode,
+      offset, pad)
+   return is_flat and dst[1] or dst
 end
 
 -- [destination,] source, field, ...: the field may be any tensor. fifth: the argument after the mode.
@@ -188,13 +185,12 @@ function image.affinetransform(...)
       '[destination,] source, matrix [, mode [, translation [, clamp mode [, pad value]]]]', nil, ...)
    local width, height = size_of(src)
    -- (y, x) of each pixel relative to the centre, negated
-   local down = torch.linspace(1, -1, height):mul((height - 1) / 2)
-   local across = torch.linspace(1, -1, width):mul((width - 1) / 2)
-   local grid = torch.Tensor(2, height, width)
-   grid[1] = torch.ger(down, torch.ones(width))
-   grid[2] = torch.ger(torch.ones(height), across)
-   local moved = torch.mm(matrix:typeAs(grid), grid:view(2, height * width)):view(2, height, width)
-   local field = grid - moved
+   local y, x = torch.linspace(1, -1, height):mul((height - 1) / 2), torch.linspace(1, -1, width):mul((width - 1) / 2)
+   y, x = y:view(height, 1):expand(height, width):clone(), x:view(1, width):expand(height, width):clone()
+   matrix = matrix:typeAs(x)
+   local field = torch.Tensor(2, height, width)
+   field[1]:copy(y):add(-1, torch.mul(y, matrix[1][1]):add(matrix[1][2], x))
+   field[2]:copy(x):add(-1, torch.mul(y, matrix[2][1]):add(matrix[2][2], x))
    if translation then
       field[1]:add(-translation[1])
       field[2]:add(-translation[2])

@@ -6,11 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from lua_compat import run, t7
-from lua_compat.kernels.image import colors as image_colors
-from lua_compat.kernels.image import geometry as image_geometry
 from lua_compat.kernels.image.pictures import image_read_file, image_read_ppm
 from lua_compat.runtime.errors import LuaError
 from tests.helpers import commands
@@ -183,6 +180,27 @@ local moved = image.translate(x, -3, 2)
 assert(moved:sub(1, 3, 3, 20, 1, 27):equal(x:sub(1, 3, 1, 18, 4, 30)) and moved:sub(1, 3, 1, 2):max() == 0)
 assert(image.flip(image.hflip(image.vflip(x)), 1):storage()[1] == x[3][20][30])
 assert(image.lena():size(2) == 512 and image.fabio():dim() == 2)
+local large, grey = torch.rand(3, 300, 400):float(), torch.rand(300, 400)
+for _, mode in ipairs{ 'simple', 'bilinear' } do
+    image.rotate(large, 0.3, mode)
+    image.polar(large, mode)
+end
+for _, mode in ipairs{ 'simple', 'bilinear', 'bicubic', 'lanczos' } do
+    image.affinetransform(large, torch.eye(2), mode, torch.Tensor{ 1, 2 })
+end
+for _, space in ipairs{ 'hsl', 'hsv', 'lab', 'yuv' } do
+    image[space .. '2rgb'](image['rgb2' .. space](large))
+end
+image.convolve(large, image.gaussian(9):float(), 'same')
+image.gaussianpyramid(large, { 1, 0.5 })
+image.lcn(grey)
+image.dilate(image.erode(grey:gt(0.5):double()))
+image.drawText(large, 'some text', 10, 10)
+image.minmax{ tensor = large, symm = true }
+image.toDisplayTensor{ input = torch.rand(10, 3, 50, 60), padding = 2, nrow = 4 }
+image.y2jet(torch.range(1, 100):view(10, 10))
+image.colormap(30)
+large:add(-large:mean()):div(large:std())
 assert(not require('th.python').pytorch)
 """
 
@@ -300,6 +318,17 @@ def test_doubles_pass_through_single_precision_where_torch7s_do(tmp_path: Path) 
         check(image.rotate(x, .3), '31.313524581259117')
         check(image.rotate(x, .3, 'bilinear'), '32.665028586983681')
         check(image.polar(x, 'simple', 'full'), '26.412843853235245')
+        local field, colors = torch.rand(2, 5, 7):mul(9):add(-4), torch.rand(3, 5, 6)
+        check(image.logpolar(x:float(), 'bilinear', 'full'):double(), '34.671213522553444')
+        check(image.warp(x, field, 'bicubic'), '34.424101209111001')
+        check(image.warp(x:float(), field:float(), 'bicubic'):double(), '34.424101188778877')
+        check(image.warp(x:float(), field:float(), 'lanczos'):double(), '33.929413951933384')
+        check(image.rgb2lab(colors), '2057.5074442637638')
+        check(image.lab2rgb(colors:float():mul(60)):double(), '23.749804490245879')
+        check(image.hsl2rgb(colors:float()):double(), '45.603615120984614')
+        local filter = image.gaussian{ tensor = x[1]:float(), sigma = 0.3, normalize = true }
+        check(filter:double(), '1.0000000707805157')
+        check(image.drawRect(colors, 2, 2, 4, 4, { color = { 100, 20, 30 } }), '37.840685108676553')
         """,
     )
 
@@ -321,47 +350,94 @@ def test_scaling_keeps_to_the_elements_it_needs(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("space", ["hsl", "hsv", "lab"])
-def test_colours_there_and_back(space: str) -> None:
-    image = torch.rand(3, 5, 6, dtype=torch.float64)
-    there, back = torch.empty_like(image), torch.empty_like(image)
-    getattr(image_colors, f"image_rgb_to_{space}")(there, image)
-    getattr(image_colors, f"image_{space}_to_rgb")(back, there)
-    torch.testing.assert_close(back, image, atol=1e-4 if space == "lab" else 1e-12, rtol=0)
+def test_colours_there_and_back(tmp_path: Path) -> None:
+    run_lua(
+        tmp_path,
+        """
+        torch.manualSeed(1)
+        local x = torch.rand(3, 5, 6)
+        for space, tolerance in pairs{ hsl = 1e-12, hsv = 1e-12, lab = 1e-4 } do
+           local back = image[space .. '2rgb'](image['rgb2' .. space](x))
+           assert((back - x):abs():max() < tolerance, space)
+        end
+        """,
+    )
 
 
-def test_rotating_and_warping_by_zero() -> None:
-    image = torch.rand(2, 6, 7)
-    for turn in (image_geometry.image_rotate, image_geometry.image_rotate_bilinear):
-        out = torch.empty_like(image)
-        turn(out, image, 0.0)
-        torch.testing.assert_close(out, image)
-    for mode in ("simple", "bilinear", "bicubic", "lanczos"):
-        out = torch.empty_like(image)
-        image_geometry.image_warp(out, image, torch.zeros(2, 6, 7), mode, True, False, 0.0)
-        torch.testing.assert_close(out, image, atol=1e-5, rtol=0)
+def test_rotating_and_warping_by_zero(tmp_path: Path) -> None:
+    run_lua(
+        tmp_path,
+        """
+        torch.manualSeed(1)
+        local x = torch.rand(2, 6, 7):float()
+        assert(image.rotate(x, 0):equal(x) and image.rotate(x, 0, 'bilinear'):equal(x))
+        for _, mode in ipairs{ 'simple', 'bilinear', 'bicubic', 'lanczos' } do
+           assert((image.warp(x, torch.zeros(2, 6, 7):float(), mode) - x):abs():max() < 1e-5, mode)
+        end
+        """,
+    )
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.uint8, torch.int32])
-@pytest.mark.parametrize("sizes", [(9, 31, 40, 23), (40, 23, 9, 31), (13, 40, 13, 7), (1, 1, 9, 8)])
-def test_results_do_not_depend_on_the_pieces(
-    dtype: torch.dtype, sizes: tuple[int, int, int, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    source = (torch.rand(3, *sizes[:2]) * 250).to(dtype)
-    field = torch.randn(2, *sizes[2:]) * 5
+@pytest.mark.parametrize("kind", ["float", "double", "byte", "int"])
+def test_each_plane_is_computed_like_an_image_of_one_plane(kind: str, tmp_path: Path) -> None:
+    """Planes are computed three at a time or alone, from any layout, to a new or a given tensor."""
+    run_lua(
+        tmp_path,
+        """
+        torch.manualSeed(1)
+        local kind = arg[1]
+        local x = torch.rand(5, 23, 17):mul(250)
+        x = x[kind](x):transpose(2, 3)
+        local field = torch.randn(2, 9, 31):mul(5)
+        local ways = {}
+        for _, mode in ipairs{ 'simple', 'bilinear' } do
+           table.insert(ways, function(out, img) return image.rotate(out or img.new(), img, 0.3, mode) end)
+           for _, name in ipairs{ 'polar', 'logpolar' } do
+              table.insert(ways, function(out, img)
+                 return out and image[name](out, img, mode, 'full') or image[name](img, mode, 'full')
+              end)
+           end
+        end
+        for _, mode in ipairs{ 'simple', 'bilinear', 'bicubic', 'lanczos' } do
+           table.insert(ways, function(out, img)
+              return image.warp(out or img.new(), img, field, mode, true, 'pad', 7)
+           end)
+        end
+        for k, way in ipairs(ways) do
+           local whole = way(nil, x)
+           assert(whole:type() == x:type() and whole:ne(0):sum() > 0)
+           local apart = whole.new(whole:size(2), 5, whole:size(3)):transpose(1, 2)
+           assert(way(apart, x):equal(whole), k)
+           for plane = 1, 5 do assert(way(nil, x[plane]):equal(whole[plane]), k) end
+        end
+        """,
+        kind,
+    )
 
-    def results(piece: int) -> list[torch.Tensor]:
-        monkeypatch.setattr(image_geometry, "_PIECE", piece)
-        computed = [torch.zeros(3, *sizes[2:], dtype=dtype) for _ in range(7)]
-        image_geometry.image_rotate(computed[0], source, 0.3)
-        image_geometry.image_rotate_bilinear(computed[1], source, 0.3)
-        image_geometry.image_polar(computed[2], source, False, True, True)
-        for out, mode in zip(computed[3:], ("simple", "bilinear", "bicubic", "lanczos"), strict=True):
-            image_geometry.image_warp(out, source, field, mode, True, True, 7.0)
-        return computed
 
-    for whole, *pieces in zip(results(1 << 30), results(1), results(300), strict=True):
-        assert all(torch.equal(whole, piece) for piece in pieces)
+def test_hostile_places_stay_within_the_image(tmp_path: Path) -> None:
+    run_lua(
+        tmp_path,
+        """
+        local x = torch.rand(3, 4, 5)
+        for _, place in ipairs{ 0 / 0, math.huge, -math.huge, 1e300, -1e300, -0.5 } do
+           for _, mode in ipairs{ 'simple', 'bilinear', 'bicubic', 'lanczos' } do
+              local out = image.warp(x, torch.Tensor(2, 3, 3):fill(place), mode)
+              assert(out:min() > -1 and out:max() < 2, mode .. ' ' .. place)
+           end
+           assert(image.rotate(x, place, 'bilinear'):max() <= 1 and image.rotate(x, place):max() <= 1)
+           if place == place then
+              image.drawText(x, 'far', place, place, { size = 3, bg = { 1, 2, 3 } })
+           else
+              assert(not pcall(image.drawText, x, 'nowhere', place, 1))
+           end
+        end
+        for _, field in ipairs{ torch.Tensor(1, 3, 3), torch.Tensor(3, 3), torch.Tensor() } do
+           local ok, said = pcall(image.warp, x, field)
+           assert(not ok and said:find 'a field of 2 x height x width is expected', said)
+        end
+        """,
+    )
 
 
 def test_a_nil_for_the_offset_and_bytes_outside_are_as_in_torch7(tmp_path: Path) -> None:

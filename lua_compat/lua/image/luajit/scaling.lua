@@ -1,6 +1,7 @@
 -- Scaling of images, with Torch7's bits: places and weights in single precision, pixels in the type of the image, or in
 -- single precision for whole numbers. The width is scaled first, then the height.
 local ffi = require 'ffi'
+local cubic_of = require 'image.luajit.cubic'
 local memory = require 'torch.core.memory'
 local new_rooms = require 'torch.core.scratch'
 local templates = require 'torch.core.templates'
@@ -76,16 +77,7 @@ local plan_for = {
 local VALUES = {
    nearest = 'local v = $x(0)',
    linear = 'local v = $round($round($x(0) * rest) + $round($x(1) * w))',
-   -- a Catmull-Rom spline, whose last steps are in double precision; at the ends, elements continue on a line
-   cubic = [[
-      local x1, x2, x0, x3 = $x(0), $x(1), 0, 0
-      if first == 0 then x0 = $round(2 * x1 - x2) else x0 = $x(-1) end
-      if first == length - 2 then x3 = $round(2 * x2 - x1) else x3 = $x(2) end
-      local a2 = $round($round($round(2 * x0 - $round(5 * x1)) + 4 * x2) - x3)
-      local a3 = $round($round($round(3 * $round(x1 - x2)) + x3) - x0)
-      local inner = $round($round(x2 - x0) + $round(w * $round(a2 + $round(w * a3))))
-      local v = $round(x1 + 0.5 * w * inner)
-   ]],
+   cubic = 'local v = cubic($x(-1), $x(0), $x(1), $x(2), w)',
    mean = [[
       local v, last = single(line[first] * w), lasts[i]
       $add
@@ -94,16 +86,27 @@ local VALUES = {
    ]],
 }
 
--- The elements of every line at p from those at q, which have another type. Adding what stands at line[length], -0,
--- changes nothing.
+-- What stands before and after a line. Beyond the ends of a spline, elements continue on a line. Adding -0 changes
+-- nothing.
+local ENDS = {
+   nearest = '',
+   linear = '',
+   cubic = [[
+      line[-1] = 2 * line[0] - line[1]
+      line[length] = 2 * line[length - 1] - line[length - 2]
+   ]],
+   mean = 'line[length] = -0.0',
+}
+
+-- The elements of every line at p from those at q, which have another type.
 local ACROSS = [[
    return function(p, q, lines, plan, line)
       local length, n, firsts, weights, rests = plan.length, plan.n, plan.first, plan.weight, plan.rest
       local lasts, counts, stop, inner, within = plan.last, plan.count, plan.stop, plan.inner, plan.within
-      line[length] = -0.0
       for k = 0, lines - 1 do
          local q, p = q + k * length, p + k * n
          for x = 0, length - 1 do line[x] = get(q, x) end
+         $ends
          for i = 0, stop - 1 do
             local first, w, rest = firsts[i], weights[i], rests[i]
             $value
@@ -114,12 +117,13 @@ local ACROSS = [[
    end
 ]]
 
--- The rows of every plane at p from those at q, which have the same type.
+-- The rows of every plane at p from those at q, which have the same type. edges: room for two rows of that type.
 local DOWN = [[
-   return function(p, q, planes, width, plan, sums)
+   return function(p, q, planes, width, plan, sums, edges)
       local length, n, firsts, weights, rests = plan.length, plan.n, plan.first, plan.weight, plan.rest
       local lasts, counts, stop = plan.last, plan.count, plan.stop
       for _ = 1, planes do
+         $edges
          for i = 0, stop - 1 do
             local first, w, rest = firsts[i], weights[i], rests[i]
             local a = q + first * width
@@ -134,16 +138,27 @@ local DOWN = [[
       end
    end
 ]]
-local ROW = [[
+local EDGES = [[
+   local last = q + (length - 1) * width
    for x = 0, width - 1 do
-      $value
-      p[x] = v
+      edges[x] = 2 * q[x] - q[x + width]
+      edges[x + width] = 2 * last[x] - last[x - width]
    end
 ]]
 local ROWS = {
    nearest = 'copy(p, a, width * $size)',
-   linear = ROW,
-   cubic = ROW,
+   linear = [[
+      for x = 0, width - 1 do
+         $value
+         p[x] = v
+      end
+   ]],
+   cubic = [[
+      local before, after = a - width, a + 2 * width
+      if first == 0 then before = edges end
+      if first == length - 2 then after = edges + width end
+      for x = 0, width - 1 do p[x] = cubic(before[x], a[x], a[x + width], after[x], w) end
+   ]],
    mean = [[
       for x = 0, width - 1 do sums[x] = a[x] * w end
       for _ = 1, lasts[i] - first - 1 do
@@ -186,13 +201,14 @@ for way, value in pairs(VALUES) do
    end
    across_of[way] = templates.for_each(keys, function(key)
       local T = types[key % 16]
-      return compile(ACROSS, { value = value, stored = stored_as(T):gsub('%$1', 'v'), get = T.get },
-         { x = 'line[first + $1]', single = single, round = rounded_in(T), to = T.cast, add = added(floor(key / 16)) })
+      return compile(ACROSS, { value = value, stored = stored_as(T):gsub('%$1', 'v'), get = T.get, ends = ENDS[way] },
+         { x = 'line[first + $1]', single = single, round = rounded_in(T), to = T.cast, add = added(floor(key / 16)),
+            cubic = cubic_of(T.real and T.code or types.Float.code) })
    end)
    down_of[way] = templates.for_each(types.codes_of_reals, function(code)
       local T = types[code]
-      return compile(DOWN, { row = ROWS[way], size = T.size },
-         { value = value, x = 'a[x + $1 * width]', single = single, round = rounded_in(T) })
+      return compile(DOWN, { row = ROWS[way], size = T.size, edges = way == 'cubic' and EDGES or '' },
+         { value = value, x = 'a[x + $1 * width]', single = single, round = rounded_in(T), cubic = cubic_of(T.code) })
    end)
 end
 
@@ -219,8 +235,9 @@ return function(out, src, mode)
    local lines, q, p = channels * height, nil, first_element(out)
    q = room('lines', W, lines * columns)
    across_of[across.way](T.code + 16 * min(across.within, MOST_APART + 1))(q, first_element(src), lines, across,
-      room('line', W, width + 1))
+      room('line', W, width + 2) + 1)
    local result = R == W and p or room('result', W, channels * rows * columns)
-   down_of[down.way](W.code)(result, q, channels, columns, down, room('sums', types.Float, columns))
+   down_of[down.way](W.code)(result, q, channels, columns, down, room('sums', types.Float, columns),
+      room('edges', W, 2 * columns))
    if R ~= W then write_of(R.code)(p, result, channels * rows * columns) end
 end

@@ -1,21 +1,26 @@
--- Correlations and convolutions of few numbers (torch.conv2, xcorr2, conv3, xcorr3), with the kernel's results. A plane
--- or volume is copied into a scratch buffer, with a border of zeros for full convolutions. There, the elements of every
--- window have fixed distances from its first element. So the result is a sum of shifted copies of the buffer, computed
--- in one loop over all positions; positions that are not the start of a window are skipped in the end.
+-- Correlations and convolutions (torch.conv2, xcorr2, conv3, xcorr3). A plane or volume is copied into a scratch
+-- buffer, with a border of zeros for full convolutions. There, the elements of every window have fixed distances from
+-- its first element. So the result is a sum of shifted copies of the buffer. Positions that are not the start of a
+-- window are skipped in the end.
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local few = require 'torch.luajit.elementwise'
 local blas = require 'torch.luajit.blas'
 local taps = require 'torch.luajit.kernel_rows'
+local library = require 'torch.core.library'
 local is_apart = require('torch.core.overlap').is_apart
 local ways = require 'torch.core.ways'
 local no = ways.no
 local room = require 'torch.core.scratch'()
 
+local max, min = math.max, math.min
 local count, is_contiguous, first_element, resize = memory.count, memory.is_contiguous, memory.first_element,
    memory.resize
 
-local MOST = 2 ^ 17 -- multiplications
+-- Multiplications; without PyTorch more (core/library.lua), and of doubles one plane at a time, for which PyTorch has
+-- no fast code, any number.
+local MOST = 2 ^ 17
+local AT_ONCE = 4096 -- results, whose sums stay in the cache
 
 local doubles = ffi.typeof 'double *'
 local function numbers(name, n) return ffi.cast(doubles, room(name, 8 * n)) end
@@ -52,12 +57,9 @@ end
 -- set of k.
 function ways.luajit.correlate(out, x, k, dims, full, flipped)
    local T = x.T
-   if not T.real or k.T ~= T or out.T ~= T or few.LIMIT == 0 or count(x) > MOST or count(k) > MOST
-      or not is_apart(out, x, k) then
-      return no 'other types, many elements, or a result that shares memory'
+   if not T.real or k.T ~= T or out.T ~= T or few.LIMIT == 0 or not is_apart(out, x, k) then
+      return no 'other types, or a result that shares memory'
    end
-   x, k = in_one_piece(x), in_one_piece(k)
-   if not (x and k) then return no 'elements that are not contiguous' end
    local depth, height, width = sizes_at_end(x, dims)
    local deep, tall, broad = sizes_at_end(k, dims) -- the kernel
    local before_depth, before_height, before_width = 0, 0, 0
@@ -68,10 +70,12 @@ function ways.luajit.correlate(out, x, k, dims, full, flipped)
    local starts = ((layers - 1) * high + rows - 1) * wide + columns -- the distance from the first window to the last
    local all, of_plane, of_kernel = (depth + 2 * before_depth) * high * wide, depth * height * width,
       deep * tall * broad
-   if planes * sets * of_kernel * starts > MOST or all > MOST
-      or not (blas.reads_plainly(x) and blas.reads_plainly(k)) then
-      return no 'many products, or numbers that are not finite'
-   end
+   local steps = max(planes * sets * of_kernel * starts, all)
+   local is_slow_in_pytorch = T.size == 8 and k.nd <= dims + 1
+   if steps > MOST and not is_slow_in_pytorch and not library.saves_pytorch(steps) then return no 'many products' end
+   x, k = in_one_piece(x), in_one_piece(k)
+   if not (x and k) then return no 'elements that are not contiguous' end
+   if not (blas.reads_plainly(x) and blas.reads_plainly(k)) then return no 'numbers that are not finite' end
    local paired, corner = k.nd == dims + 1, (before_depth * high + before_height) * wide + before_width
    local results = paired and planes or sets
    local sizes = dims == 3 and { layers, rows, columns } or { rows, columns }
@@ -79,16 +83,19 @@ function ways.luajit.correlate(out, x, k, dims, full, flipped)
    resize(out, #sizes, sizes)
    if not is_contiguous(out) then return no 'a result that is not contiguous' end
    local p, q, w, sums, to = first_element(out), first_element(x), first_element(k), numbers('sums', starts), 0
+   local step, corner_of_kernel = flipped and -1 or 1, flipped and of_kernel - 1 or 0
    for result = 0, results - 1 do
       ffi.fill(sums, 8 * starts)
       for plane = paired and result or 0, paired and result or planes - 1 do
          local from = laid(q + plane * of_plane, depth, height, width, corner, high, wide, all)
-         local first = (paired and result or result * planes + plane) * of_kernel
-         local at, step = flipped and first + of_kernel - 1 or first, flipped and -1 or 1
-         for kz = 0, deep - 1 do
-            for ky = 0, tall - 1 do
-               taps.add(sums, from + (kz * high + ky) * wide, starts, w, at, step, broad)
-               at = at + broad * step
+         local first = (paired and result or result * planes + plane) * of_kernel + corner_of_kernel
+         for start = 0, starts - 1, AT_ONCE do
+            local at, n = first, min(AT_ONCE, starts - start)
+            for kz = 0, deep - 1 do
+               for ky = 0, tall - 1 do
+                  taps.add(sums + start, from + start + (kz * high + ky) * wide, n, w, at, step, broad)
+                  at = at + broad * step
+               end
             end
          end
       end

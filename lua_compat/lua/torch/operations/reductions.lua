@@ -85,11 +85,12 @@ local function mean_all(t)
 end
 define('mean', { 'T', mean_all, 'r T i', reduction('mean', 'invalid dimension %d', 'THTensorMath.c:2964') },
    floating)
-local add_up_distances = few.reduction('local z = $x - v result = result + z * z')
+local add_up_distances = few.reduction('local z = $x - v result = result + z * z', false, 'OF_LAYER')
 for _, name in ipairs{ 'std', 'var' } do
    local of_many = of_all(name .. '_all', nil, 'empty Tensor')
    local of_few = way(name .. '_all', function(t, biased)
-      local n, sum = count(t), add_up(t, t, 0)
+      local n = count(t)
+      local sum = few.fits_for_now(n) and sum_for_mean(t)
       local squares = sum and add_up_distances(t, t, 0, sum / n)
       if not squares then return false end
       local variance = squares / (biased and n or n > 1 and n - 1 or 0 / 0)
