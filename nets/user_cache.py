@@ -18,6 +18,7 @@ TYPE_CHECKING = False  # typing is not loaded before a script of th starts
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+    from typing import BinaryIO
 
 _NAME = "convnet-benchmarks"
 _USERS_ARE_APART = not hasattr(os, "getuid")  # on Windows, where users' folders are private
@@ -50,22 +51,33 @@ def _usual() -> str:
     return platformdirs.user_cache_dir(_NAME, appauthor=False)
 
 
-def read_own(path: str | Path, most: int) -> bytes | None:
-    """Returns the content of a file that belongs to the user or root and that nobody else may write to.
+def open_own(path: str | Path, most: int) -> BinaryIO | None:
+    """Opens a file that belongs to the user or root and that nobody else may write to.
 
-    None for a file that is missing, somebody else's, larger than ``most`` bytes or not a regular file.
+    Returns None for one that is missing, somebody else's, larger than ``most`` bytes or not a regular file.
     """
     # does not wait for a pipe
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     try:
-        with open(os.open(path, flags), "rb") as file:
-            found = os.fstat(file.fileno())
-            if not stat.S_ISREG(found.st_mode) or not _is_ours(found) or found.st_size > most:
-                return None
-            content = file.read(most + 1)
+        file = open(os.open(path, flags), "rb")  # noqa: SIM115  (the caller closes it)
     except OSError:
         return None
-    return content if len(content) <= most else None
+    found = os.fstat(file.fileno())
+    if stat.S_ISREG(found.st_mode) and _is_ours(found) and found.st_size <= most:
+        return file
+    file.close()
+    return None
+
+
+def read_own(path: str | Path, most: int) -> bytes | None:
+    """Returns the content of a file that ``open_own`` opens."""
+    file = open_own(path, most)
+    if file is None:
+        return None
+    with contextlib.suppress(OSError), file:
+        content = file.read(most + 1)
+        return content if len(content) <= most else None
+    return None
 
 
 def make_folder(path: str | Path) -> None:

@@ -1,23 +1,35 @@
-"""Our own Lua files as LuaJIT's bytecode: compiling them is most of what a Lua state costs to start."""
+"""Our own Lua files and templates as LuaJIT's bytecode: compiling them is most of what a Lua state costs."""
+
+from __future__ import annotations
 
 import contextlib
 import marshal
 import os
+import threading
 import zlib
 
-from convnet_benchmarks.nets.user_cache import cache_folder, read_own, replace_whole
+from convnet_benchmarks.nets.user_cache import cache_folder, open_own, replace_whole
 from lua_compat.kernels.strings import from_lua
 
-_CHECKSUM_BYTES = 4
-_MOST_BYTES = 64 << 20
+TYPE_CHECKING = False  # typing is not loaded before a script starts
+if TYPE_CHECKING:
+    from typing import BinaryIO
 
-# When a file was changed, its bytes, and its bytecode.
-Entry = tuple[int, int, bytes]
+    # When a file was changed, and its bytes.
+    State = tuple[int, int]
+    # A path, and the checksum of a template's text.
+    Name = tuple[str, int]
+    # The state of the file, and a template's text with the bytecode.
+    Entry = tuple[State, bytes]
+
+_NUMBER_BYTES = 4
+_MOST_BYTES = 64 << 20
 
 
 class CompiledFiles:
-    """Bytecode by path, shared by the threads of a script, and kept in the user's cache for the next process.
+    """Bytecode, shared by the threads of a script, and kept in the user's cache for the next process.
 
+    It is found by a file's path; a template's by the file that compiles it and the text that it is made from.
     ``library``: the file of LuaJIT; what another one has compiled is not used. ``alike``: the cache is not
     read or written, so that no process differs from the one before it.
     """
@@ -25,55 +37,101 @@ class CompiledFiles:
     def __init__(self, library: str, alike: bool = False) -> None:
         self._library = library
         self._alike = alike
-        self._known: dict[str, Entry] | None = None  # None: nothing was asked yet
-        self._added = False
+        self._lock = threading.Lock()
+        self._states: dict[str, State | None] = {}
+        self._added: dict[Name, Entry] = {}
+        # The cache: its file, where the entries begin in it, and the state, place, size and checksum of each.
+        self._file: BinaryIO | None = None
+        self._start = 0
+        self._index: dict[Name, tuple[State, int, int, int]] | None = None  # None: nothing was asked yet
 
-    def get(self, path: str) -> bytes | None:
-        """Returns the bytecode of a file of ours, None if it has to be compiled."""
-        if self._known is None:
-            self._known = self._read()
-        entry = self._known.get(path)
-        return entry[2] if entry and entry[:2] == _state_of(path) else None
+    def __del__(self) -> None:
+        if self._file:
+            self._file.close()
 
-    def keep(self, path: str, code: str) -> None:
-        """Keeps what a file was compiled to."""
-        state = _state_of(path)
-        if state and self._known is not None:
-            self._known[path] = (*state, code.encode("latin-1"))
-            self._added = True
+    def get(self, path: str, text: str = "") -> bytes | None:
+        """Returns the bytecode of a file of ours, or of a template; None if it has to be compiled."""
+        state, made_from = self._state(path), text.encode("latin-1")
+        name = path, zlib.crc32(made_from)
+        entry = self._added.get(name) or self._kept(name)
+        if entry is None or entry[0] != state or not entry[1].startswith(made_from):
+            return None
+        return entry[1][len(made_from) :]
+
+    def keep(self, path: str, code: str, text: str = "") -> None:
+        """Keeps what a file, or a template, was compiled to."""
+        state, made_from = self._state(path), text.encode("latin-1")
+        if state:
+            self._added[path, zlib.crc32(made_from)] = state, made_from + code.encode("latin-1")
 
     def write(self) -> None:
         """Keeps what was added for the next process, if that can be."""
         if not self._added or self._alike:
             return
-        self._added = False
-        files = {**self._read(), **(self._known or {})}
-        current = {path: entry for path, entry in files.items() if entry[:2] == _state_of(path)}
-        content = marshal.dumps((self._of_library(), current))
-        checksum = zlib.crc32(content).to_bytes(_CHECKSUM_BYTES, "little")
+        now = CompiledFiles(self._library)  # others may have written meanwhile
+        now._read_index()
+        entries = {**{name: now._kept(name) for name in now._index or ()}, **self._added}
+        index, contents, place = {}, [], 0
+        for name, entry in entries.items():
+            if entry and entry[0] == now._state(name[0]):
+                state, content = entry
+                index[name] = state, place, len(content), zlib.crc32(content)
+                contents.append(content)
+                place += len(content)
+        header = marshal.dumps((self._of_library(), index))
+        numbers = [number.to_bytes(_NUMBER_BYTES, "little") for number in (zlib.crc32(header), len(header))]
         with contextlib.suppress(OSError):
-            replace_whole(self._place(), checksum + content)
+            replace_whole(self._place(), b"".join((*numbers, header, *contents)))
 
-    def _read(self) -> dict[str, Entry]:
-        if self._alike:
-            return {}
-        kept = read_own(self._place(), _MOST_BYTES) or b""
-        checksum, content = kept[:_CHECKSUM_BYTES], kept[_CHECKSUM_BYTES:]
-        if not content or zlib.crc32(content) != int.from_bytes(checksum, "little"):
-            return {}
-        library, files = marshal.loads(content)
-        return files if library == self._of_library() else {}
+    def _kept(self, name: Name) -> Entry | None:
+        """Returns what the cache has under a name."""
+        if self._index is None:
+            self._read_index()
+        found = self._index and self._index.get(name)
+        if not found:
+            return None
+        state, place, size, checksum = found
+        content = self._read(self._start + place, size)
+        return (state, content) if zlib.crc32(content) == checksum else None
+
+    def _read_index(self) -> None:
+        index: dict[Name, tuple[State, int, int, int]] = {}
+        self._file = None if self._alike else open_own(self._place(), _MOST_BYTES)
+        numbers = self._read(0, 2 * _NUMBER_BYTES)
+        checksum, size = (
+            int.from_bytes(each, "little") for each in (numbers[:_NUMBER_BYTES], numbers[_NUMBER_BYTES:])
+        )
+        header = self._read(2 * _NUMBER_BYTES, size)
+        if header and zlib.crc32(header) == checksum:
+            library, found = marshal.loads(header)
+            index = found if library == self._of_library() else {}
+        self._start = 2 * _NUMBER_BYTES + size
+        self._index = index
+
+    def _read(self, place: int, size: int) -> bytes:
+        """Returns bytes of the cache; fewer where it ends, none where it cannot be read."""
+        with contextlib.suppress(OSError), self._lock:
+            if self._file:
+                self._file.seek(place)
+                return self._file.read(size)
+        return b""
 
     def _place(self) -> str:
-        """Returns the file of this LuaJIT and this copy of th: it is read whole at each start."""
+        """Returns the file of this LuaJIT and this copy of th."""
         copy = zlib.crc32(f"{self._library}:{__file__}".encode())
         return os.path.join(cache_folder(), f"lua-files-{copy:08x}")
 
-    def _of_library(self) -> tuple[str, tuple[int, int] | None]:
+    def _of_library(self) -> tuple[str, State | None]:
         return self._library, _state_of(self._library)
 
+    def _state(self, path: str) -> State | None:
+        """Returns ``_state_of`` when a path was first asked for."""
+        if path not in self._states:
+            self._states[path] = _state_of(path)
+        return self._states[path]
 
-def _state_of(path: str) -> tuple[int, int] | None:
+
+def _state_of(path: str) -> State | None:
     """Returns when a file was changed and its bytes; None if there is none."""
     try:
         found = os.stat(from_lua(path))

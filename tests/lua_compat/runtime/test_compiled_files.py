@@ -64,6 +64,31 @@ def test_what_has_changed_is_compiled_again(library: Path, source: Path, changed
     assert next_process(library).get(str(source)) is None
 
 
+def test_templates_of_a_file_are_told_apart_by_their_texts(library: Path, source: Path) -> None:
+    files, path = kept(library, source), str(source)
+    for text in ("a\xff", "b"):
+        assert files.get(path, text) is None
+        files.keep(path, f"code of {text}", text)
+    files.write()
+    for found in (files, next_process(library)):
+        assert found.get(path) == b"code\xff"
+        assert found.get(path, "a\xff") == b"code of a\xff"
+        assert found.get(path, "b") == b"code of b"
+        assert found.get(path, "c") is None
+    source.write_text("return 234")
+    assert next_process(library).get(path, "b") is None
+
+
+def test_texts_with_equal_checksums_are_not_confused(
+    library: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("zlib.crc32", lambda content: 0)
+    files, path = CompiledFiles(str(library)), str(source)
+    files.keep(path, "code", "text")
+    assert files.get(path, "text") == b"code"
+    assert files.get(path, "other text") is None
+
+
 def test_another_library_has_its_own(library: Path, source: Path, tmp_path: Path) -> None:
     kept(library, source).write()
     another = tmp_path / "another"

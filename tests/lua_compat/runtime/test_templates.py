@@ -66,6 +66,24 @@ def test_errors_name_the_template_and_the_hole(text: str, values: str, message: 
         compiled(text, values)
 
 
+def test_kept_bytecode_is_only_for_the_same_inputs() -> None:
+    compiled("return $x + y", "{ x = 1, y = 2 }", check="assert(f == 3)")
+    compiled(
+        "return $x + y",
+        "{ x = 1, y = 2 }",
+        check="""
+        local compile = require('torch.core.templates').compile
+        local function f(text, values, also) return compile('of_a_test', text, values, also) end
+        assert(f('return $x + y', { x = 1, y = 5 }) == 6 and f('return $x + y', { x = 1, y = 2 }) == 3)
+        assert(f('return $x + y', { x = 2, y = 2 }) == 4 and f('return $x + y', { x = '2', y = 2 }) == 4)
+        assert(f('return $x + y', { y = 2 }, { x = 3, z = 1 }) == 5)
+        assert(f('return $x + y', { y = 2 }, setmetatable({ z = 1 }, { __index = { x = 4 } })) == 6)
+        assert(f('return max(y, 1)', { y = 2 }) == 2)
+        assert(f('return max(y, 1)', { y = 2, max = math.min }) == 1)
+        """,
+    )
+
+
 def test_a_text_has_no_globals() -> None:
     compiled(
         "return function() return print end",

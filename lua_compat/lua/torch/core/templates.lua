@@ -1,12 +1,14 @@
 -- Functions that are generated as Lua text for each signature, type or comparison, because that is fast.
--- docs/templates.md explains the template language. There are thousands of them, so most are compiled on first use. In
--- the sandbox all are compiled before the script's first line, and none after it.
+-- docs/templates.md explains the template language. There are thousands of them, so most are compiled on first use, and
+-- their bytecode is kept for the next process. In the sandbox all are compiled before the script's first line, and none
+-- after it.
 local ffi = require 'ffi'
 
 local error, assert, ipairs, pairs, type, tostring, tonumber = error, assert, ipairs, pairs, type, tostring, tonumber
 local concat, unpack = table.concat, unpack
 -- Captured here, because the sandbox gives scripts another `load`, whose functions see the script's globals.
-local load, setmetatable = load, setmetatable
+local load, setmetatable, getmetatable, dump = load, setmetatable, getmetatable, string.dump
+local sort, match = table.sort, string.match
 
 local templates = {}
 
@@ -147,27 +149,23 @@ function expanded(name, text, values, used)
    return concat(parts)
 end
 
--- Compiles a template and returns what it evaluates to, usually a function. name: for error messages and tracebacks;
--- values: what its holes and free names stand for, all of which it must use; also: further values, which it may use.
-function templates.compile(name, text, values, also)
-   if also then values = setmetatable(values, { __index = also }) end
-   if all_made then error(('%s was not made in time: it is not available in the sandbox'):format(name), 0) end
-   local used, names, given = {}, {}, {}
+-- Expands a template and compiles it. Returns the chunk, and the names of what it is called with: those of values, and
+-- after a semicolon those of functions.
+local function chunk_of(name, text, values)
+   local used, seen, given, of_all, from = {}, {}, {}, {}, 1
    local source = expanded(name, text, values, used)
    if source:find('@', 1, true) then fail(name, '@ outside of $each') end
-   local seen, from = {}, 1
    repeat
       local stop = source:find('\n', from, true) or #source + 1
       for _, word in ipairs(words_in[source:sub(from, stop - 1)]) do
          if not seen[word] then
             seen[word] = true
             local value = values[word]
-            if value == nil or used[word] or type(value) == 'string' then
-               value = functions[word]
-            else
-               used[word] = true
+            if value ~= nil and not used[word] and type(value) ~= 'string' then
+               used[word], given[#given + 1] = true, word
+            elseif functions[word] then
+               of_all[#of_all + 1] = word
             end
-            if value ~= nil then names[#names + 1], given[#names + 1] = word, value end
          end
       end
       from = stop + 1
@@ -175,8 +173,65 @@ function templates.compile(name, text, values, also)
    for value in pairs(values) do
       if not used[value] then fail(name, '%s is given, but not used', value) end
    end
-   if #names > 0 then source = ('local %s = ... %s'):format(concat(names, ', '), source) end
-   return assert(load(source, '=' .. name, nil, no_globals))(unpack(given, 1, #names))
+   local names = concat(given, ' ') .. ';' .. concat(of_all, ' ')
+   for _, word in ipairs(of_all) do given[#given + 1] = word end
+   if #given > 0 then source = ('local %s = ... %s'):format(concat(given, ', '), source) end
+   return assert(load(source, '=' .. name, nil, no_globals)), names
+end
+
+-- All that a chunk is made from, as a text.
+local function inputs_of(name, text, values)
+   local inputs, seen = {}, {}
+   while values do
+      for key, value in pairs(values) do
+         if not seen[key] then
+            local kind = type(value)
+            seen[key] = true
+            inputs[#inputs + 1] = ('%s=%s %s'):format(key, kind,
+               (kind == 'string' or kind == 'number' or kind == 'boolean') and as_text(value) or '')
+         end
+      end
+      local metatable = getmetatable(values)
+      values = metatable and metatable.__index
+   end
+   sort(inputs)
+   inputs[#inputs + 1], inputs[#inputs + 2] = name, text
+   return concat(inputs, '\0')
+end
+
+local OURS = debug.getinfo(1, 'S').source:sub(2)
+local python = require('th.python').functions
+local compiled_file = python.compiled_file -- nil in the sandbox
+
+-- The same as chunk_of, from the bytecode that has been kept.
+local function kept_chunk_of(name, text, values)
+   local inputs = inputs_of(name, text, values)
+   local kept = compiled_file(OURS, inputs)
+   if kept then
+      local names, code = match(kept, '^([^\27]*)(.*)$')
+      return load(code, '=' .. name, 'b', no_globals), names
+   end
+   local chunk, names = chunk_of(name, text, values)
+   python.keep_compiled_file(OURS, names .. dump(chunk), inputs)
+   return chunk, names
+end
+
+-- Compiles a template and returns what it evaluates to, usually a function. name: for error messages and tracebacks;
+-- values: what its holes and free names stand for, all of which it must use; also: further values, which it may use.
+function templates.compile(name, text, values, also)
+   if also then values = setmetatable(values, { __index = also }) end
+   if all_made then error(('%s was not made in time: it is not available in the sandbox'):format(name), 0) end
+   local chunk, names = (compiled_file and kept_chunk_of or chunk_of)(name, text, values)
+   local given, count, of_values, of_all = {}, 0, match(names, '^(.*);(.*)$')
+   for word in of_values:gmatch '%S+' do
+      count = count + 1
+      given[count] = values[word]
+   end
+   for word in of_all:gmatch '%S+' do
+      count = count + 1
+      given[count] = functions[word]
+   end
+   return chunk(unpack(given, 1, count))
 end
 
 -- Whether a text has the given hole.

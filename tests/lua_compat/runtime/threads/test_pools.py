@@ -423,11 +423,11 @@ class Compiled(CompiledFiles):
 
     def __init__(self) -> None:
         super().__init__("no library")
-        self.kept: list[str] = []
+        self.kept: list[tuple[str, str]] = []
 
-    def keep(self, path: str, code: str) -> None:
-        self.kept.append(path)
-        super().keep(path, code)
+    def keep(self, path: str, code: str, text: str = "") -> None:
+        self.kept.append((path, text))
+        super().keep(path, code, text)
 
 
 def test_a_thread_compiles_none_of_our_files_that_one_before_it_has_compiled() -> None:
@@ -454,4 +454,5 @@ def test_a_thread_compiles_none_of_our_files_that_one_before_it_has_compiled() -
     assert runtime.finish() == 0
     crew.leave(0)
     assert len(compiled.kept) > 50 and len(set(compiled.kept)) == len(compiled.kept)
-    assert any(path.endswith("/nn/init.lua") for path in compiled.kept)
+    assert any(path.endswith("/nn/init.lua") for path, _ in compiled.kept)
+    assert any("torch.add" in text for _, text in compiled.kept)
