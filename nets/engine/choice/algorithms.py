@@ -43,7 +43,7 @@ _LARGEST_FFT_TILE = 24
 _ONEDNN_CHANNELS = 128  # below, the cost of a call per matrix product is too high
 _PACKED_COPIES = 6  # times the weight's memory: at most this for packed copies for both directions
 _PANEL_COPIES = 8  # the same for panels, which gain more
-_PANEL_TILES = 256  # with more, packing a weight for them takes little of the time
+_PANEL_BYTES = 36 << 20  # for both, a layer may use this much in any case
 
 
 KernelMaker = Callable[[Memory], Kernel]
@@ -205,8 +205,10 @@ def _bilinear(shape: ConvolutionShape, phase: str, for_inference: bool) -> dict[
 def _worth_panels(shape: ConvolutionShape, transforms: TileTransforms, phase: str) -> bool:
     """Returns whether a training phase is worth a packed copy of the transformed weight, and one for the
     other direction."""
-    small = 2 * transforms.products <= _PANEL_COPIES * shape.taps
-    return phase != WEIGHT_GRADIENT and small and _tiles(shape, transforms) <= _PANEL_TILES
+    copies = 2 * transforms.products
+    weight_bytes = shape.in_channels * shape.out_channels * shape.dtype.itemsize
+    small = copies <= _PANEL_COPIES * shape.taps or copies * weight_bytes <= _PANEL_BYTES
+    return phase != WEIGHT_GRADIENT and small
 
 
 def bilinear_operations(shape: ConvolutionShape, transforms: TileTransforms) -> int:

@@ -12,7 +12,8 @@ are the exact adjoints, built from the same three maps:
     input gradient    d'  = B^T ((G w) * (A^T y'))
     weight gradient   w' += G^T sum over tiles (A^T y') * (B d)
 
-Many tiles make a piece, as each piece reads the whole transformed weight.
+A piece is some tiles, whose transformed inputs and outputs stay in caches, but enough of them for reading the
+whole transformed weight.
 """
 
 import math
@@ -23,6 +24,7 @@ from torch import Tensor
 
 from convnet_benchmarks.nets.engine.kernels import onednn
 from convnet_benchmarks.nets.engine.kernels.compiled import products as compiled_products
+from convnet_benchmarks.nets.engine.kernels.compiled.caches import CACHE_LINE
 from convnet_benchmarks.nets.engine.kernels.compiled.compiling import NotCompiled
 from convnet_benchmarks.nets.engine.kernels.compiled.library import ARITHMETIC
 from convnet_benchmarks.nets.engine.kernels.compiled.tiles import CompiledTiles
@@ -34,9 +36,10 @@ from convnet_benchmarks.nets.engine.memory import Memory
 from convnet_benchmarks.nets.engine.shapes import ConvolutionShape, even_share, pieces, runs, take
 from convnet_benchmarks.nets.engine.weights import CachedWeight
 
-# Transformed inputs and outputs of a piece, unless that makes too few tiles for reading the weights.
-PIECE_BYTES = 30 << 20
-TILES_PER_PIECE = 256
+# Transformed inputs and outputs of a piece, unless a multiple of the transformed weight is more.
+PIECE_BYTES = 4 << 20
+_OF_WEIGHT = 2
+TILES_PER_PIECE = 64  # at least
 BLOCK_BYTES = 4 << 20  # of transformed weight gradient computed and consumed at a time
 PRODUCT_BYTES = 48 << 20  # of it computed by one matrix product, if the tiles make one piece
 # Below this ratio of transformed activations to transformed weights the weight gradient is computed in
@@ -67,8 +70,11 @@ class BilinearConvolution(Kernel):
         self.memory = memory
         self.transforms = transforms.to(ARITHMETIC[shape.dtype])
         self.library = library
-        tile_bytes = transforms.products * (shape.in_channels + shape.out_channels) * shape.dtype.itemsize
-        self.tiles_per_piece = tiles_per_piece or max(TILES_PER_PIECE, PIECE_BYTES // tile_bytes)
+        value_bytes = transforms.products * shape.dtype.itemsize
+        tile_bytes = value_bytes * (shape.in_channels + shape.out_channels)
+        weight_bytes = value_bytes * shape.in_channels * shape.out_channels
+        piece_bytes = max(PIECE_BYTES, _OF_WEIGHT * weight_bytes)
+        self.tiles_per_piece = tiles_per_piece or max(TILES_PER_PIECE, piece_bytes // tile_bytes)
         self.grid = TileGrid(shape, transforms.output_tile, transforms.input_tile)
         self.tiles = make_tiles(self.grid, self.transforms)
         self._transformed: CachedWeight[Tensor] = CachedWeight()
@@ -163,15 +169,22 @@ class BilinearConvolution(Kernel):
         """Returns flat scratch memory for the transformed inputs and outputs of ``piece``, the largest; for
         its transforms; and for the numbers of elements in ``others``."""
         shape = self.shape
-        values = self.transforms.products * self.grid.tiles_in(piece)
+        planes = (self._plane(piece, channels) for channels in (shape.in_channels, shape.out_channels))
         of_tiles = self.tiles.scratch_sizes(piece)
-        sizes = (values * shape.in_channels, values * shape.out_channels, *of_tiles, *others)
+        sizes = (*(self.transforms.products * plane for plane in planes), *of_tiles, *others)
         inputs, outputs, *rest = self.memory.scratch(shape.dtype, *((size,) for size in sizes))
         return inputs, outputs, rest[: len(of_tiles)], rest[len(of_tiles) :]
 
     def _values(self, flat: Tensor, piece: Piece, channels: int) -> Tensor:
         """Shows ``flat`` as (R, tiles of ``piece``, channels)."""
-        return take(flat, (self.transforms.products, self.grid.tiles_in(piece), channels))
+        tiles, plane = self.grid.tiles_in(piece), self._plane(piece, channels)
+        return flat.as_strided((self.transforms.products, tiles, channels), (plane, channels, 1))
+
+    def _plane(self, piece: Piece, channels: int) -> int:
+        """Returns how many elements apart the planes of ``piece`` are: an odd number of cache lines, since a
+        tile's values would otherwise share few sets of a cache."""
+        line = CACHE_LINE // self.shape.dtype.itemsize
+        return line * (-(-self.grid.tiles_in(piece) * channels // line) | 1)
 
     def _multiply(self, rows: Tensor, matrices: Tensor | list[Tensor], into: Tensor) -> None:
         """Fills (R, T, b) with (R, T, a) times the transposes of R matrices (b, a)."""
