@@ -28,9 +28,12 @@ end
 
 -- v formatted as in Torch7 if that differs from LuaJIT, else nil. The conversion writes `digits` digits after the point
 -- or, if `significant`, in all.
+local TINY = 1e-100 -- half of the last of 99 digits, which are the most, is larger
 local function written(v, conversion, digits, significant)
    local a = abs(v)
    if not (a > 0 and a < huge) then return nil end
+   -- of numbers below 1e-152, LuaJIT's %f writes others
+   if a < TINY and not significant then return plain_format(conversion, v * 0) end
    local places = significant and digits - 1 - exponent(a) or digits
    if not is_half(a, places) then return nil end
    if places <= 0 then
@@ -46,12 +49,12 @@ end
 -- The conversions in a format that write numbers with digits.
 local function conversions_of(text)
    local found, argument = {}, 0
-   for first, precision, kind, following in gmatch(text, '()%%[-+ #0]*%d*%.?(%d*)(.?)()') do
+   for first, point, precision, kind, following in gmatch(text, '()%%[-+ #0]*%d*(%.?)(%d*)(.?)()') do
       if kind ~= '%' then
          argument = argument + 1
          local conversion = sub(text, first, following - 1)
          local one = { argument = argument + 1, first = first, last = following - 1, conversion = conversion }
-         local digits = tonumber(precision) or 6
+         local digits = tonumber(precision) or point == '' and 6 or 0
          if kind == 'f' or kind == 'F' then one.digits = digits
          elseif kind == 'e' or kind == 'E' then one.digits, one.significant = digits + 1, true
          elseif kind == 'g' or kind == 'G' then one.digits, one.significant = digits > 0 and digits or 1, true

@@ -80,6 +80,7 @@ local function make(class, method, text)
    local produced = method == 'updateOutput' and 'output' or method == 'updateGradInput' and 'gradInput'
    return function(...)
       names = names or words(text)
+      if select('#', ...) ~= #names then error('wrong number of arguments for function call', 2) end
       local module, given = torch.factory('nn.' .. class)(), {}
       for i, name in ipairs(names) do
          local value = cdata.object((select(i, ...)))
@@ -87,7 +88,7 @@ local function make(class, method, text)
       end
       module.weight, module.bias = module.weight or module.gradWeight, module.bias or module.gradBias
       if prepare[class] then prepare[class](module, given) end
-      local tensor = produced and module[produced]
+      local tensor = produced and (module[produced] or error(produced .. ': tensor expected, got nil', 2))
       local result = module[method](module, given.input, given.gradOutput or given.target, given.scale)
       if tensor then hand_over(tensor, result) end
    end

@@ -96,10 +96,25 @@ local function finish(ok, ...)
    return failed(...)
 end
 
+-- An error whose level is that of a function below is one of that function's caller: LuaJIT's own has one level less.
+local find_text, getinfo, match = string.find, debug.getinfo, string.match
+local function of_caller(problem)
+   local text = type(problem) == 'string' and match(problem, '^th/boot%.lua:%d+: (.*)')
+   if not text then return problem end
+   local level, frame, below = 2, nil, false
+   repeat
+      level = level + 1
+      frame = getinfo(level, 'Sl')
+      local is_ours = frame and frame.source == '@th/boot.lua'
+      below = below or is_ours
+   until not frame or below and not is_ours
+   return (frame and frame.currentline > 0 and frame.short_src .. ':' .. frame.currentline .. ': ' or '') .. text
+end
+
 -- Rewords an error in the words of Torch7's LuaJIT: called where it was raised, at a level of the stack (of a thread).
 local in_its_words
 local function raised(problem)
-   local text = in_its_words(problem, 2) -- of the function that called this one
+   local text = in_its_words(of_caller(problem), 2) -- of the function that called this one
    return text
 end
 
@@ -136,14 +151,13 @@ end
 -- A handler that is given readable errors, and what it is made from, as long as something else keeps that: one that is
 -- used again and again is made once. (A new function for each call would end LuaJIT's traces.)
 local last = setmetatable({}, { __mode = 'v' })
-local find_text = string.find
 local function readable_handler(handler)
    local function of_readable(problem)
       -- the stack then has no room for the calls below
       if type(problem) == 'string' and find_text(problem, 'stack overflow', 1, true) then return handler(problem) end
       local text, fatal = readable(problem)
       if fatal then return text end
-      text = in_its_words(text, 2)
+      text = in_its_words(of_caller(text), 2)
       return handler(text)
    end
    last.handler, last.of_readable = handler, of_readable

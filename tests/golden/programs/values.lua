@@ -288,3 +288,14 @@ why(sizes, function() torch.ones(2, 3):t():map2(torch.ones(2, 2), torch.ones(7),
 why('bad argument.-dimension 0', function() torch.cat(numbers, numbers, 0) end)
 why('expected arguments.*', function() numbers:cmax(mask) end)
 why('expected arguments.*', function() numbers:cmul(mask) end)
+
+print '-- copies by nn.Replicate, and calls of THNN with too few or too many arguments'
+for _, input in ipairs{ torch.ones(3, 1), torch.ones(1, 2) } do
+   print(unpack(nn.Replicate(2, 1, 1):forward(input):stride():totable()))
+end
+local rows = torch.ones(2, 3)
+for _, arguments in ipairs{ { rows }, { rows, torch.Tensor(), 1 }, {} } do
+   local pointers = {}
+   for k, argument in ipairs(arguments) do pointers[k] = torch.isTensor(argument) and argument:cdata() or argument end
+   why('wrong.*', function() rows.THNN.Tanh_updateOutput(unpack(pointers)) end)
+end

@@ -524,6 +524,11 @@ def test_halves_are_written_further_from_zero(tmp_path: Path) -> None:
         check('0.015413284301757813', '%.17g', 0.0154132843017578125)
         check('4.7683715820313e-07 4.76837158203125e-07', '%s %.15g', 2 ^ -21, 2 ^ -21)
         check('nan inf -inf 0', '%.0f %.1f %.2f %.0f', 0 / 0 * -1, 1 / 0, -1 / 0, 0)
+        check('3 3 1 3e+00', '%.f %.g %.F %.e', 2.5, 2.5, 0.5, 2.5)
+        for _, tiny in ipairs{ 5e-324, 1e-300, 1e-160, 2 ^ -507, 2 ^ -1000 } do -- the current LuaJIT writes others
+            check('0.000000 -0.00     0.0', '%f %.2f %7.1F', tiny, -tiny, tiny)
+            check('0.' .. ('0'):rep(99), '%.99f', tiny)
+        end
         assert(tostring(-2 ^ -21) == '-4.7683715820313e-07' and tostring(0.1) == '0.1')
         assert(tostring(torch.Tensor{ 1 / 32, 0.5 }):match('0.0313'))
         for _, wrong in ipairs{ { '%.1f', {} }, { '%.1f %d', 0.25 } } do
@@ -587,3 +592,18 @@ def test_methods_are_inherited_and_hooks_asked_first_at_any_depth(tmp_path: Path
         end
         """,
     )
+
+
+def test_levels_of_errors_that_lead_to_a_protected_call_name_its_caller() -> None:
+    code = """
+        local function fails(level) error('text', level) end
+        local function outer(level) fails(level) end
+        local function text(...)
+            local _, problem = pcall(...) return problem
+        end
+        print(text(fails, 2), text(outer, 3), text(fails, 3), text(outer, 4))
+        print(select(2, xpcall(fails, function(problem) return problem end, 3)))
+    """
+    # as Torch7's LuaJIT prints it
+    expected = "text\ttext\t(command line):5: text\t(command line):5: text\n(command line):8: text\n"
+    assert run_th("-e", code).stdout == expected

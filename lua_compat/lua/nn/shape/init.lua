@@ -190,9 +190,9 @@ function Replicate:updateOutput(input)
       ('Not enough input dimensions to replicate along dimension %d.'):format(self.dim))
    local d = new_dimension(self, input)
    local one = nn.utils.addSingletonDimension(input, d)
-   local sizes = one:size()
-   sizes[d] = self.nfeatures
-   return self.output:set(one:expand(sizes))
+   local sizes, strides = one:size(), one:stride()
+   sizes[d], strides[d] = self.nfeatures, 0
+   return self.output:set(input:storage(), input:storageOffset(), sizes, strides)
 end
 function Replicate:updateGradInput(input, gradOutput)
    local copies, d = self.nfeatures, new_dimension(self, input)
