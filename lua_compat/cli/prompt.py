@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,19 +30,16 @@ def history_file() -> Path:
 
 
 def run_prompt(runtime: "Runtime", interrupts: "Interrupts") -> int:
-    """Reads and runs lines until Ctrl-D or ``exit``; returns the exit code. Needs prompt_toolkit.
+    """Reads and runs lines until Ctrl-D or ``exit``; returns the exit code. A terminal needs prompt_toolkit.
 
-    Ctrl-C stops the running line; ``interrupts`` is told how.
+    Ctrl-C stops the running line; ``interrupts`` is told how. For lines from a pipe there is no prompt.
     """
-    from prompt_toolkit.output import ColorDepth
-
     runtime.open_prompt(colored=sys.stdout.isatty() and "NO_COLOR" not in os.environ)
     interrupts.stopper = runtime.loop_stopper()
-    session = _session(runtime)
-    print("Torch7 on PyTorch. ? shows what the prompt can do, Ctrl-D or exit leaves.")
+    read = _terminal(runtime) if sys.stdin.isatty() else lambda: _from_pipe(runtime)
     while True:
         try:
-            text = session.prompt(PROMPT, color_depth=ColorDepth.default())
+            text = read()
         except KeyboardInterrupt:
             continue
         except EOFError:
@@ -55,6 +52,26 @@ def run_prompt(runtime: "Runtime", interrupts: "Interrupts") -> int:
             continue
         if code is not None:
             return code
+
+
+def _terminal(runtime: "Runtime") -> Callable[[], str]:
+    from prompt_toolkit.output import ColorDepth
+
+    session = _session(runtime)
+    print("Torch7 on PyTorch. ? shows what the prompt can do, Ctrl-D or exit leaves.")
+    return lambda: session.prompt(PROMPT, color_depth=ColorDepth.default())
+
+
+def _from_pipe(runtime: "Runtime") -> str:
+    """Returns the lines up to the next that completes them. Raises EOFError at the end."""
+    text = ""
+    for line in sys.stdin:
+        text += line
+        if runtime.is_whole(text):
+            break
+    if not text:
+        raise EOFError
+    return text
 
 
 def _session(runtime: "Runtime") -> "PromptSession[str]":

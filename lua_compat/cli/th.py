@@ -288,7 +288,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("th: interrupted", file=sys.stderr)
         return INTERRUPTED
-    if _wants_prompt(command) and not _has_prompt_toolkit():
+    if _wants_prompt(command) and sys.stdin.isatty() and not _has_prompt_toolkit():
         print("th: the prompt needs the package prompt_toolkit: pip install prompt_toolkit", file=sys.stderr)
         return USAGE_ERROR
     if command.same_order and own_process:

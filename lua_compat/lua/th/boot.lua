@@ -7,7 +7,7 @@ local find, pytorch_is_loaded, folder, script_arguments, way = ...
 
 local raw_pcall, raw_xpcall, raw_resume = xpcall, xpcall, coroutine.resume -- raw_pcall has a handler, too
 local raw_wrap, setmetatable = coroutine.wrap, setmetatable
-local type, error = type, error
+local type, error, tonumber, modf = type, error, tonumber, math.modf
 local metatable_of = debug.getmetatable
 local PYTHON_OBJECT = metatable_of(python.none)
 
@@ -182,7 +182,12 @@ local function flush()
 end
 
 function os.exit(code)
-   if code == nil or code == true then code = 0 elseif code == false then code = 1 end
+   if code == nil or code == true then code = 0
+   elseif code == false then code = 1
+   else
+      code = tonumber(code) or error(("bad argument #1 to 'exit' (number expected, got %s)"):format(type(code)), 2)
+      code = code > -2 ^ 31 and code < 2 ^ 31 and modf(code) or 0 -- as C's int
+   end
    end_profile()
    flush()
    functions.exit(code)

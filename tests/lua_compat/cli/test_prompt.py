@@ -199,6 +199,12 @@ def test_a_script_comes_from_a_pipe() -> None:
     assert (result.returncode, result.stdout) == (0, "42\n")
 
 
+def test_lines_from_a_pipe_are_run_without_a_prompt() -> None:
+    typed = "x + 1\nfor i = 1, 2 do\nprint(i)\nend\nerror('oops')\nx;\nos.exit(x)\nprint('after')\n"
+    result = run_th("-e", "x = 5", "-i", stdin=typed)
+    assert (result.returncode, result.stdout, result.stderr) == (5, "6\n1\n2\n", "oops\n")
+
+
 class Terminal:
     """th in a pseudo-terminal."""
 

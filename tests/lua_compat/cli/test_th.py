@@ -141,7 +141,18 @@ def test_names_of_penlight_are_global_where_it_is_installed(tmp_path: Path, opti
 
 
 @pytest.mark.parametrize(
-    ("code", "status"), [("os.exit(3)", 3), ("os.exit()", 0), ("os.exit(false)", 1), ("pcall(os.exit, 4)", 4)]
+    ("code", "status"),
+    [
+        ("os.exit(3)", 3),
+        ("os.exit()", 0),
+        ("os.exit(false)", 1),
+        ("pcall(os.exit, 4)", 4),
+        ("os.exit(3.7)", 3),
+        ("os.exit('5')", 5),
+        ("os.exit(-1)", 255),
+        ("os.exit(2 ^ 31 + 3)", 0),
+        ("if not pcall(os.exit, {}) then os.exit(6) end", 6),
+    ],
 )
 def test_exit_codes(code: str, status: int) -> None:
     result = run_th("-e", f"io.write('before') {code} io.write('after')")

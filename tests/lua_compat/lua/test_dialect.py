@@ -525,7 +525,7 @@ def test_halves_are_written_further_from_zero(tmp_path: Path) -> None:
         check('4.7683715820313e-07 4.76837158203125e-07', '%s %.15g', 2 ^ -21, 2 ^ -21)
         check('nan inf -inf 0', '%.0f %.1f %.2f %.0f', 0 / 0 * -1, 1 / 0, -1 / 0, 0)
         check('3 3 1 3e+00', '%.f %.g %.F %.e', 2.5, 2.5, 0.5, 2.5)
-        for _, tiny in ipairs{ 5e-324, 1e-300, 1e-160, 2 ^ -507, 2 ^ -1000 } do -- the current LuaJIT writes others
+        for _, tiny in ipairs{ 5e-324, 1e-300, 1e-160, 2 ^ -507 } do -- the current LuaJIT writes others
             check('0.000000 -0.00     0.0', '%f %.2f %7.1F', tiny, -tiny, tiny)
             check('0.' .. ('0'):rep(99), '%.99f', tiny)
         end
