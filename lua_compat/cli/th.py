@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import ctypes
 import gc
 import os
 import re
@@ -256,41 +258,61 @@ def _check(command: Command) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs ``th`` and returns its exit code: the script's own, 1 after an uncaught error, 2 for misuse, 4
-    where a limit of the sandbox ended it, 130 on Ctrl-C."""
+    where a limit of the sandbox ended it, 130 on Ctrl-C.
+
+    Without ``argv`` the process is th's own, and ended at once: taking Python and the state apart takes
+    longer than loading nn.
+    """
+    if argv is not None:
+        return _main(list(argv), own_process=False)[0]
+    code, runtime = _main(sys.argv[1:], own_process=True)
+    atexit._run_exitfuncs()
+    try:
+        sys.stdout.flush()
+    except OSError:
+        code = code or 1
+    sys.stderr.flush()
+    if runtime is not None:
+        runtime.end_process_with(code & 255)
+        del runtime
+    ctypes.CDLL(None).fflush(None)  # files that Lua has open
+    os._exit(code & 255)
+
+
+def _main(words: list[str], own_process: bool) -> tuple[int, Runtime | None]:
+    """Returns the exit code, and the script's state where it has come to its end."""
     closed = open_closed_streams()
-    words = sys.argv[1:] if argv is None else list(argv)
     if words and words[0] in ("-h", "--help"):
         sys.stdout.write(USAGE)
-        return 0
+        return 0, None
     if words and words[0] in ("-v", "--version"):
         from convnet_benchmarks.nets.version import version_line
 
         print(version_line("th"))
-        return 0
+        return 0, None
     try:
         command = parse(words)
     except UsageError as error:
         print(f"th: {error}", file=sys.stderr)
-        return USAGE_ERROR
+        return USAGE_ERROR, None
     if command.install_kernel:
-        return _install_kernel(command)
+        return _install_kernel(command), None
     if without_folder():
         print("th: the working folder has been deleted; start th in one that exists", file=sys.stderr)
-        return USAGE_ERROR
+        return USAGE_ERROR, None
     if "stdout" in closed:
         let_stdout_fail()
-    own_process = argv is None
     if own_process:
         wait_briefly(os.environ)
     try:
         if command.sandbox:
-            return _run_in_sandbox(command)
+            return _run_in_sandbox(command), None
     except KeyboardInterrupt:
         print("th: interrupted", file=sys.stderr)
-        return INTERRUPTED
+        return INTERRUPTED, None
     if _wants_prompt(command) and sys.stdin.isatty() and not _has_prompt_toolkit():
         print("th: the prompt needs the package prompt_toolkit: pip install prompt_toolkit", file=sys.stderr)
-        return USAGE_ERROR
+        return USAGE_ERROR, None
     if command.same_order and own_process:
         from lua_compat.runtime.hash_seed import restart_with_fixed_addresses
 
@@ -298,34 +320,34 @@ def main(argv: Sequence[str] | None = None) -> int:
             restart_with_fixed_addresses()
         except CannotFixOrder as error:
             print(f"th: --same-order: {error}", file=sys.stderr)
-            return USAGE_ERROR
+            return USAGE_ERROR, None
     if (
         own_process and command.kernel is None
     ):  # a program of its own ends when the reader of its stdout goes away (| head)
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     crew = Crew(owns_process=own_process, alike=command.same_order)
-    code = _run(command, crew)
+    code, runtime = _run(command, crew)
     if lost_output() and code == 0:
         print("th: cannot write to standard output", file=sys.stderr)
         code = 1
     crew.leave(code)
-    return code
+    return code, runtime
 
 
-def _run(command: Command, crew: Crew) -> int:
-    """Returns the exit code, after a message where an error or Ctrl-C ended the script."""
+def _run(command: Command, crew: Crew) -> tuple[int, Runtime | None]:
+    """Returns ``_main``'s results, after a message where an error or Ctrl-C ended the script."""
     try:
         with interruptible() as interrupts:
             return _execute(command, crew, interrupts)
     except LuaError as error:
         print(f"th: {error}", file=sys.stderr)
-        return 1
+        return 1, None
     except CannotFixOrder as error:
         print(f"th: --same-order: {error}", file=sys.stderr)
-        return USAGE_ERROR
+        return USAGE_ERROR, None
     except KeyboardInterrupt:
         print("th: interrupted", file=sys.stderr)
-        return INTERRUPTED
+        return INTERRUPTED, None
 
 
 def _install_kernel(command: Command) -> int:
@@ -386,7 +408,7 @@ def _run_in_sandbox(command: Command) -> int:
     return outcome.exit_code
 
 
-def _execute(command: Command, crew: Crew, interrupts: Interrupts) -> int:
+def _execute(command: Command, crew: Crew, interrupts: Interrupts) -> tuple[int, Runtime]:
     from lua_compat.runtime.state import Runtime
 
     program = command.script or "th"
@@ -404,7 +426,7 @@ def _execute(command: Command, crew: Crew, interrupts: Interrupts) -> int:
         gc.freeze()  # what has been loaded stays: looking at it once takes a millisecond
         gc.enable()
     try:
-        return _run_all(runtime, command, interrupts)
+        return _run_all(runtime, command, interrupts), runtime
     finally:
         if command.ways:
             print(runtime.report_of_ways(), file=sys.stderr)

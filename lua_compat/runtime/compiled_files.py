@@ -113,7 +113,7 @@ class CompiledFiles:
         with contextlib.suppress(OSError), self._lock:
             if self._file:
                 self._file.seek(place)
-                return self._file.read(size)
+                return self._file.read(min(size, _MOST_BYTES))
         return b""
 
     def _place(self) -> str:

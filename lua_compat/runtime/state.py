@@ -184,6 +184,10 @@ class Runtime:
         """Ends the script: the pools of threads that it has left end their jobs. Returns the exit code."""
         return self._call("finish")
 
+    def end_process_with(self, exit_code: int) -> None:
+        """Has the process end as soon as this state does, after the finalisers of the script."""
+        self._run("end_process", exit_code)
+
     def report_of_ways(self) -> str:
         """Returns a line for each operation and way of a state with a ``way``: calls, and why not a faster
         one."""

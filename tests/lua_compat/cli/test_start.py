@@ -339,12 +339,14 @@ THREAD = "require('threads').Threads(1, function() return torch.eig(torch.eye(3)
 @pytest.mark.parametrize("code", ["torch.eig(torch.eye(3))", THREAD])
 def test_pythons_collector_does_not_look_at_pytorch(code: str) -> None:
     program = """
-import gc, sys
+import atexit, gc, sys
 from lua_compat.cli.th import main
 looked = []
-gc.callbacks.append(lambda phase, info: looked.append("torch" in sys.modules and gc.get_freeze_count() == 0))
-assert main() == 0
-print("torch" in sys.modules, any(looked), gc.isenabled())
+# Before PyTorch some ten thousand objects are frozen, with it a quarter of a million.
+looks = lambda *_: looked.append("torch" in sys.modules and gc.get_freeze_count() < 100_000)
+gc.callbacks.append(looks)
+atexit.register(lambda: print("torch" in sys.modules, any(looked), gc.isenabled()))
+main()
 """
     result = run_python("-c", program, "-e", code)
     assert result.stdout == "True False True\n", result.stderr

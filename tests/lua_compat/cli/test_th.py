@@ -159,6 +159,28 @@ def test_exit_codes(code: str, status: int) -> None:
     assert (result.returncode, result.stdout) == (status, "before")
 
 
+def test_finalisers_are_called_at_the_end_and_files_are_written_out(tmp_path: Path) -> None:
+    (tmp_path / "main.lua").write_text(
+        """
+        local function finalised(call)
+           local userdata = newproxy(true)
+           getmetatable(userdata).__gc = call
+           return userdata
+        end
+        kept = { finalised(function() print 'the oldest' end), torch.rand(3), finalised(function()
+           print 'the newest'
+           finalised(function() print 'made by another' end)
+        end) }
+        file = io.open(arg[1], 'w')
+        file:write 'whole'
+        """
+    )
+    result = run_th(tmp_path / "main.lua", tmp_path / "file")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout == "the newest\nthe oldest\nmade by another\n"
+    assert (tmp_path / "file").read_text() == "whole"
+
+
 def test_uncaught_error_has_a_lua_traceback_and_exit_code_1(tmp_path: Path) -> None:
     script = tmp_path / "fails.lua"
     script.write_text(
