@@ -13,7 +13,7 @@ local first_places = require 'torch.luajit.find_first'
 
 local count, is_contiguous, is_apart, first_element = memory.count, memory.is_contiguous, apart.is_apart,
    memory.first_element
-local copy, reads_plainly, last_offset = ffi.copy, blas.reads_plainly, apart.last_offset
+local copy, reads_plainly = ffi.copy, blas.reads_plainly
 local bor = bit.bor
 
 local place = few.place
@@ -321,33 +321,18 @@ local function few_indices(t, index)
       and (n <= times * few.LIMIT or few.fits_for_now(n)) or no 'many indices, or other types'
 end
 
--- Whether n indices, read as pairs of 32-bit halves, are all in 1..last.
-local function in_range(halves, n, last)
-   local signs, high, k = 0, 0, 0 -- the OR of all differences; the OR of all high halves
-   for _ = 1, n - 3, 4 do
-      local a, b, c, d = halves[k], halves[k + 2], halves[k + 4], halves[k + 6]
-      signs = bor(signs, a - 1, last - a, b - 1, last - b, c - 1, last - c, d - 1, last - d)
-      high, k = bor(high, halves[k + 1], halves[k + 3], halves[k + 5], halves[k + 7]), k + 8
+local count_outside = few.reduction('if not ($x >= 1 and $x <= v) then result = result + 1 end', true, 'WHOLE')
+-- 0 if all indices are in 1..last, otherwise another number.
+function along.outside(index, last)
+   if index.T.host ~= types.Long or not index.T.here or few.LIMIT == 0 or not is_contiguous(index) then
+      return count_outside(index, index, 0, last)
    end
-   for _ = 1, n % 4 do
-      signs, high, k = bor(signs, halves[k] - 1, last - halves[k]), bor(high, halves[k + 1]), k + 2
+   local places = first_element(index)
+   for k = 0, count(index) - 1 do
+      local at = places[k]
+      if bor(at - 1, last - at) < 0 then return 1 end -- 64-bit whole numbers, all of them
    end
-   return signs >= 0 and high == 0
-end
-
--- The strides of t, a vector or matrix, for a loop over indices: along dimension d, from one index to the next, and the
--- additional jump after each `columns` of them.
-local function steps_along(t, d, columns)
-   if t.nd == 1 then return t[2], 0, 0 end
-   if d == 2 then return t[4], 0, t[2] end
-   return t[2], t[4], -columns * t[4]
-end
-
--- The same, along the last dimension, for what is written: the elements of t, or one element for all.
-local function steps_of_rows(t, columns)
-   if not t then return 0, 0 end
-   local step = t[2 * t.nd]
-   return step, t.nd == 2 and t[2] - columns * step or 0
+   return 0
 end
 
 -- How a loop over outer x inner indices along dimension d traverses another tensor, as in outer_and_inner. nil also if
@@ -363,116 +348,62 @@ end
 local cells = types.cells
 local function cells_of(t) return ffi.cast(cells[t.T.size], first_element(t)) end
 
--- Functions for each element size. Elements are handled as whole numbers, so that NaNs keep their bits; traces are for
--- one size. Each moves elements between a whole tensor, at indices along dimension d, and others at p, in the order of
--- the indices: the elements of `other`, or one element for all (nil). Each returns whether all indices were in range.
--- From one index to the next the whole tensor advances by `step`, and by `jump` more after each `columns` of them; p
--- advances by p_step and p_jump.
+-- For each element size, a function that moves elements between a whole tensor, at indices along dimension d, and p: the
+-- elements of `other` at the places of the indices, or one element for all (nil). Returns whether all indices were in
+-- range. Elements are handled as whole numbers, so that NaNs keep their bits; traces are for one size.
 local MOVING = [[
-   -- No branch is taken at the end of a row, all sums are of 32 bits, and indices are read as their halves.
-   local function of_short_rows(whole, p, d, index, other)
-      local q, halves, columns, last = cells_of(whole), halves_of(index), tobit(index[2 * index.nd - 1]),
-         tobit(whole[2 * d - 1])
-      local column, step, jump = steps_along(whole, d, columns)
-      local p_step, p_jump = steps_of_rows(other, columns)
-      column, step, jump, p_step, p_jump = tobit(column), tobit(step), tobit(jump), tobit(p_step), tobit(p_jump)
-      local j, base, from = 0, tobit(-column), 0
-      for k = 0, count(index) - 1 do
-         local at = halves[k + k]
-         if bor(arshift(at - 1, 31), arshift(last - at, 31), halves[k + k + 1]) ~= 0 then
-            return no 'an index that is out of range'
-         end
-         $move(q[tobit(base + tobit(at * column))], k, from)
-         j = tobit(j + 1)
-         local in_row = arshift(tobit(j - columns), 31) -- -1 or 0
-         j = band(j, in_row)
-         base = tobit(base + step + band(jump, bnot(in_row)))
-         $go_on
-      end
-      return true
-   end
-   -- There are loops for the rows, and four indices are looked at together.
-   local function of_long_rows(whole, p, d, index, other)
-      local q, halves, columns, last = cells_of(whole), halves_of(index), index[2 * index.nd - 1], whole[2 * d - 1]
-      local column, step, jump = steps_along(whole, d, columns)
-      local p_step, p_jump = steps_of_rows(other, columns)
-      local row, p_row = step * columns + jump, p_step * columns + p_jump
-      for i = 0, count(index) / columns - 1 do
-         local base, from, k = i * row - column, i * p_row, i * columns
-         for _ = 1, columns - 3, 4 do
-            $look(4)
-            $move(q[base + a0 * column], k, from)
-            $move(q[base + step + a1 * column], k + 1, from + p_step)
-            $move(q[base + 2 * step + a2 * column], k + 2, from + 2 * p_step)
-            $move(q[base + 3 * step + a3 * column], k + 3, from + 3 * p_step)
-            base, from, k = base + 4 * step, from + 4 * p_step, k + 4
-         end
-         for _ = 1, columns % 4 do
-            $look(1)
-            $move(q[base + a0 * column], k, from)
-            base, from, k = base + step, from + p_step, k + 1
-         end
-      end
-      return true
-   end
-   -- Any layout.
-   local function apart(whole, p, d, index, other)
+   return function(whole, p, d, index, other)
       local outer, inner, i_outer, i_step, i_inner = outer_and_inner(index, d)
       if not outer then return no 'dimensions that two loops cannot follow' end
-      local q_outer, q_step, q_inner = beside(whole, d, outer, inner)
+      local q_outer, column, q_inner = beside(whole, d, outer, inner)
       local p_outer, p_step, p_inner = 0, 0, 0
       if other then p_outer, p_step, p_inner = beside(other, d, outer, inner) end
       if not (q_outer and p_outer) then return no 'dimensions that two loops cannot follow' end
-      local q, places, last = cells_of(whole), first_element(index), whole[2 * d - 1]
+      local q, places, last, n, q_step = cells_of(whole), first_element(index), whole[2 * d - 1], index[2 * d - 1], 0
+      -- The innermost loop, of n, is the last dimension's or, if that is short, the longest: entering one takes time.
+      if inner > 1 and (inner > SHORT or inner > n) then
+         n, q_step, p_step, i_step, inner, q_inner, p_inner, i_inner = inner, q_inner, p_inner, i_inner, n, q_step,
+            p_step, i_step
+      end
+      if n <= SHORT and outer > n then
+         n, q_step, p_step, i_step, outer, q_outer, p_outer, i_outer = outer, q_outer, p_outer, i_outer, n, q_step,
+            p_step, i_step
+      end
       for o = 0, outer - 1 do
          for i = 0, inner - 1 do
-            local base, from, where = o * q_outer + i * q_inner, o * p_outer + i * p_inner, o * i_outer + i * i_inner
-            for _ = 1, index[2 * d - 1] do
-               $find
-               $move(q[base + (at - 1) * q_step], from, from)
-               from, where = from + p_step, where + i_step
+            local base, from = o * q_outer + i * q_inner - column, o * p_outer + i * p_inner
+            local k = o * i_outer + i * i_inner
+            for _ = 1, n - 3, 4 do
+               $look(4)
+               $move(q[base + a0 * column], from)
+               $move(q[base + q_step + a1 * column], from + p_step)
+               $move(q[base + 2 * q_step + a2 * column], from + 2 * p_step)
+               $move(q[base + 3 * q_step + a3 * column], from + 3 * p_step)
+               base, from, k = base + 4 * q_step, from + 4 * p_step, k + 4 * i_step
+            end
+            for _ = 1, n % 4 do
+               $look(1)
+               $move(q[base + a0 * column], from)
+               base, from, k = base + q_step, from + p_step, k + i_step
             end
          end
       end
       return true
    end
-   return { of_short_rows = of_short_rows, of_long_rows = of_long_rows, apart = apart }
 ]]
--- How elements are moved (gathered ones become contiguous), and how an index is read that may be out of range, or may
--- have become so.
-local GATHER = { move = 'p[$2] = $1', go_on = '', find = [[
-   local at = tonumber(places[where])
-   if not (at >= 1 and at <= last) then return no 'an index that is out of range' end
-]] }
-local SCATTER = { move = '$1 = p[$3]', go_on = 'from = tobit(from + p_step + band(p_jump, bnot(in_row)))',
-   find = 'local at = place(places, where, last)' }
-
 -- Reads a group of indices from the k-th on; false if one of them is not in 1..last.
 local LOOK = [[
-   local $each($1){a@} = $each($1){halves[k + k + 2 * @]}
-   if bor($each($1){a@ - 1}, $each($1){last - a@}) < 0 or bor($each($1){halves[k + k + 1 + 2 * @]}, 0) ~= 0 then
-      return no 'an index that is out of range'
-   end
+   local $each($1){a@} = $each($1){places[k + @ * i_step]}
+   if bor($each($1){a@ - 1}, $each($1){last - a@}) < 0 then return no 'an index that is out of range' end
 ]]
 
-local LONG_ROW = 16 -- indices
-
-local halves, MOST_OFFSET = ffi.typeof 'int32_t *', 2 ^ 30
-local function halves_of(index) return ffi.cast(halves, first_element(index)) end
-
-local gathering, scattering = {}, {}
-for functions, kind in pairs{ [gathering] = GATHER, [scattering] = SCATTER } do
+local gathering, scattering, SHORT = {}, {}, 8
+for functions, move in pairs{ [gathering] = 'p[$2] = $1', [scattering] = '$1 = p[$2]' } do
    for size in pairs(cells) do
-      functions[size] = templates.compile('torch.luajit.along_a_dimension', MOVING, { look = LOOK, move = kind.move,
-         go_on = kind.go_on, find = kind.find, count = count, first_element = first_element, cells_of = cells_of,
-         halves_of = halves_of, steps_along = steps_along, steps_of_rows = steps_of_rows, beside = beside, no = no,
-         outer_and_inner = outer_and_inner }, { place = place })
+      functions[size] = templates.compile('torch.luajit.along_a_dimension', MOVING, { look = LOOK, move = move,
+         first_element = first_element, cells_of = cells_of, beside = beside, no = no, SHORT = SHORT,
+         outer_and_inner = outer_and_inner })
    end
-end
-
--- Whether indices into t, a vector or matrix, are contiguous, so that their 32-bit halves can be read.
-local function are_halves(t, index)
-   return index.nd <= 2 and is_contiguous(index) and last_offset(t) < MOST_OFFSET and ffi.abi 'le'
 end
 
 -- Gathers: r = the elements of t at the indices along dimension d. function(r, t, d, index). Also false if an index is
@@ -481,45 +412,21 @@ function along.gather(r, t, d, index)
    if t.T ~= r.T or not few_indices(t, index) or not is_apart(r, t, index) then
       return no 'many indices, other types, or a result that shares memory'
    end
-   local gather, p = gathering[t.T.size], cells_of(r)
-   if not are_halves(t, index) or not is_contiguous(r) then return gather.apart(t, p, d, index, r) end
-   return (index[2 * index.nd - 1] >= LONG_ROW and gather.of_long_rows or gather.of_short_rows)(t, p, d, index)
+   return gathering[t.T.size](t, cells_of(r), d, index, r)
 end
 
 local number_cell = ffi.new 'int64_t[1]'
 
--- The source of a scatter into r: the elements of t or, without t, a number of r's type. nil if Python has to compute.
-local function scattered(r, index, t, number)
+-- Scatters: sets the elements of r at the indices (known to be in range) along dimension d to those of t, or to the
+-- number. function(r, d, index, t, number)
+function along.scatter(r, d, index, t, number)
    local T = r.T
    if t and t.T ~= T or not few_indices(r, index) or not is_apart(r, index, t) then
       return no 'many indices, other types, or a result that shares memory'
    end
-   if t then return cells_of(t) end
-   local q = ffi.cast(cells[T.size], number_cell)
-   ffi.cast(T.pointer, q)[0] = number
-   return q
-end
-
--- Scatters: sets the elements of r at the indices along dimension d to those of t, or to the number. function(r, d,
--- index, t, number). Also false if an index is out of range.
-function along.scatter(r, d, index, t, number)
-   local q = scattered(r, index, t, number)
-   if not q or not are_halves(r, index) or t and last_offset(t) >= MOST_OFFSET then
-      return no 'indices that are not contiguous'
-   end
-   if not in_range(halves_of(index), count(index), r[2 * d - 1]) then return no 'an index that is out of range' end
-   local scatter = scattering[r.T.size]
-   local move = index[2 * index.nd - 1] >= LONG_ROW and scatter.of_long_rows or scatter.of_short_rows
-   if not move(r, q, d, index, t) then
-      error('an index that lies where a result is written became invalid', 0)
-   end
-   return true
-end
-
--- The same for any layout, with indices that are known to be in range.
-function along.scatter_apart(r, d, index, t, number)
-   local q = scattered(r, index, t, number)
-   return q and scattering[r.T.size].apart(r, q, d, index, t)
+   local q = t and cells_of(t) or ffi.cast(cells[T.size], number_cell)
+   if not t then ffi.cast(T.pointer, q)[0] = number end
+   return scattering[T.size](r, q, d, index, t)
 end
 
 -- r = the slices of t at the indices (known to be in range) along dimension d.

@@ -119,32 +119,23 @@ local function room(T, which)
 end
 
 -- Copies q's elements to p's, with the first two of the three loops and the strides of both passed as arguments, four
--- rows at a time. One function for each element size: elements are handled as whole numbers, so that NaNs keep their
--- bits.
+-- elements at a time. One function for each element size: elements are handled as whole numbers, so that NaNs keep
+-- their bits.
 local MOVE = [[
    return function(p, q, a, b, inner, outer)
       local n1, n2, n3 = turns[inner], turns[outer], turns[3]
       local a1, a2, a3, b1, b2, b3 = a[inner], a[outer], a[3], b[inner], b[outer], b[3]
       for i3 = 0, n3 - 1 do
-         local p1, q1, left = p + i3 * a3, q + i3 * b3, n2
-         while left >= 4 do
-            local p2, q2 = p1 + a2, q1 + b2
-            local p3, q3 = p2 + a2, q2 + b2
-            local p4, q4 = p3 + a2, q3 + b2
-            local to, from = 0, 0
-            for _ = 1, n1 do
-               p1[to], p2[to], p3[to], p4[to] = q1[from], q2[from], q3[from], q4[from]
+         for i2 = 0, n2 - 1 do
+            local to, from = i3 * a3 + i2 * a2, i3 * b3 + i2 * b2
+            for _ = 1, n1 - 3, 4 do
+               $each(4){p[to + @ * a1]} = $each(4){q[from + @ * b1]}
+               to, from = to + 4 * a1, from + 4 * b1
+            end
+            for _ = 1, n1 % 4 do
+               p[to] = q[from]
                to, from = to + a1, from + b1
             end
-            p1, q1, left = p4 + a2, q4 + b2, left - 4
-         end
-         for _ = 1, left do
-            local to, from = 0, 0
-            for _ = 1, n1 do
-               p1[to] = q1[from]
-               to, from = to + a1, from + b1
-            end
-            p1, q1 = p1 + a2, q1 + b2
          end
       end
    end
@@ -479,7 +470,9 @@ function few.comparison(condition)
          return no 'other types'
       end
       if may_overlap(r, t) or may_overlap(r, s) then return no 'a result that shares memory with what is read' end
-      if not fits_for_now(n) then return no 'many elements' end
+      if not (few.LIMIT > 0 and R.host == types.Byte and n <= ROWS or fits_for_now(n)) then
+         return no 'many elements'
+      end
       if T.whole then
          v = whole(v)
       elseif n < FEWEST_PLAIN or v and v - v ~= 0 then

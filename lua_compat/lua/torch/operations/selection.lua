@@ -30,12 +30,11 @@ local function check_index(index, source, d, where)
    if source.nd == 0 then errors.argument(2, 'Source tensor is empty', where) end
 end
 
-local count_outside = way('out_of_range',
-   few.reduction('if not ($x >= 1 and $x <= v) then result = result + 1 end', true, 'WHOLE'))
+local count_outside = way('out_of_range', along.outside)
 -- Whether any index is outside 1..size.
 local function out_of_range(index, size)
    if index.nd == 0 then return false end
-   local outside = count_outside(index, index, 0, size)
+   local outside = count_outside(index, size)
    if outside then return outside > 0 end
    return python.out_of_range(handle(index), size)
 end
@@ -121,7 +120,7 @@ end
 local select_ones, copy_to_ones = way('masked_select', masks.select), way('masked_copy', masks.copy)
 local fill_ones = way('masked_fill', masks.fill)
 local fill_places, gather_here = way('index_fill', places.fill), way('gather', along.gather)
-local scatter_here, scatter_apart = way('scatter', along.scatter), way('scatter', along.scatter_apart)
+local scatter_here = way('scatter', along.scatter)
 local find_nonzero = way('nonzero', nonzero.find)
 local function gather_in_python(r, t, d, index) python.gather(handle(r), handle(t), d, handle(index)) end
 local function is_repeated(r) return overlapping.kind(r) ~= nil end
@@ -373,16 +372,12 @@ local function scatter(kernel)
                index[2 * d - 1], d, source[2 * d - 1]))
          end
       end
-      local here = kernel ~= 'scatter_add' and not is_repeated(r)
-      local t, number = tensor and source or nil, not tensor and source or nil
-      if here and scatter_here(r, d, index, t, number) then return end
       if out_of_range(index, r[2 * d - 1]) then
          errors.raise('Invalid index in scatter', 'THTensorMath.c:482')
       end
-      if here and scatter_apart(r, d, index, t, number) then return end
-      if overlapping.kind(r) then
+      if is_repeated(r) then
          scatter_in_turn(r, d, index, source, kernel == 'scatter_add')
-      else
+      elseif kernel == 'scatter_add' or not scatter_here(r, d, index, tensor and source or nil, source) then
          python[kernel](handle(r), d, handle(index), tensor and handle(source) or source)
       end
    end
