@@ -4,6 +4,7 @@ import difflib
 import errno
 import io
 import os
+import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -42,6 +43,16 @@ def did_you_mean(name: str, accepted: Iterable[str]) -> str:
     """Returns ' (did you mean X?)' for what ``name`` may be a mistyping of, '' where nothing is near."""
     close = difflib.get_close_matches(name.lower(), list(accepted), n=3, cutoff=0.7)
     return f" (did you mean {' or '.join(close)}?)" if close else ""
+
+
+def check_file(path: str) -> None:
+    """Raises UserError, in the system's words, if no file is at ``path``. A pipe would be waited for."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}") from None
+    if not stat.S_ISREG(mode):
+        raise UserError(f"{path}: not a file")
 
 
 def run_command(program: str, command: Callable[[], int]) -> int:

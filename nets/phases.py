@@ -9,8 +9,10 @@ A module may return several tensors (a table, in Torch7's words) in tuples, list
 (which become dicts); gradOutput then has the same structure.
 """
 
+import contextlib
 import itertools
 import sys
+import warnings
 from collections.abc import Callable, Container, Iterator, Sequence
 from types import FrameType
 from typing import Any, Protocol
@@ -56,6 +58,14 @@ def is_checkpointed() -> bool:
     while frame is not None and frame.f_code.co_filename != checkpoint.__file__:
         frame = frame.f_back
     return frame is not None
+
+
+@contextlib.contextmanager
+def forward_only() -> Iterator[None]:
+    """Lets passes without a backward run: torch.utils.checkpoint warns that their inputs get no gradients."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "None of the inputs have requires_grad")
+        yield
 
 
 def autocasts() -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from torch import nn
+from torch.fx import GraphModule
 from torch.jit import ScriptModule
 
 
@@ -14,6 +15,16 @@ def is_program(module: nn.Module) -> bool:
 def is_compiled(module: nn.Module) -> bool:
     """Returns whether torch.compile, or the module's method ``compile``, was called for it."""
     return "_orig_mod" in module._modules or module._compiled_call_impl is not None
+
+
+def let_mode_be_set(module: nn.Module) -> nn.Module:
+    """Returns ``module``, whose exported programs (torch.export) now ignore ``train`` and ``eval``: they
+    refuse them otherwise, as their mode was fixed by the export."""
+    for part in module.modules():
+        if isinstance(part, GraphModule):
+            for name in ("train", "eval"):
+                vars(part).pop(name, None)
+    return module
 
 
 def hookable_parts(module: nn.Module) -> Iterator[tuple[str, nn.Module]]:

@@ -164,8 +164,10 @@ def _moved(
     """Returns a copy of the module in ``dtype`` on ``device``, and a number of the kind it computes with."""
     import torch
 
+    from convnet_benchmarks.nets.programs import let_mode_be_set
+
     try:
-        own = copy.deepcopy(module)
+        own = let_mode_be_set(copy.deepcopy(module))
     except Exception as error:  # whatever the author's code raises; PyTorch itself, for what a pass computed
         raise UserError(f"benchmark: the module cannot be copied: {described(error)[:_LONGEST]}") from None
     if dtype is not None:

@@ -10,6 +10,7 @@ from convnet_benchmarks.nets.net import size_of
 from convnet_benchmarks.options.study import add_input_size
 from convnet_benchmarks.options.types import seed, thread_count
 from convnet_benchmarks.workload import nets as named_nets
+from convnet_benchmarks.workload.author_errors import text_of
 from convnet_benchmarks.workload.devices import open_device
 from convnet_benchmarks.workload.inputs import build_for_inference, in_format
 from convnet_benchmarks.workload.memory import is_out_of_memory
@@ -54,7 +55,7 @@ def one_line_errors(what: str) -> Iterator[None]:
     except (RuntimeError, ValueError, TypeError, IndexError, MemoryError) as error:
         if is_out_of_memory(error):
             raise OutOfDeviceMemoryError(f"{what}: out of memory") from None
-        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        reason = next(iter(text_of(error).splitlines()), type(error).__name__)
         raise UserError(f"{what}: {reason}") from None
 
 

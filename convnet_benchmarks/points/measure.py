@@ -24,6 +24,7 @@ from convnet_benchmarks.timing.loops import (
     warm_up,
 )
 from convnet_benchmarks.timing.statistics import percentile
+from convnet_benchmarks.workload.author_errors import text_of
 from convnet_benchmarks.workload.backends import UnsupportedError
 from convnet_benchmarks.workload.memory import is_out_of_memory, resident_bytes
 from convnet_benchmarks.workload.tensors import tensors_in
@@ -111,7 +112,7 @@ def outcome_of() -> Iterator[Outcome]:
     except UserError as error:
         outcome.status, outcome.reason = FAILED, str(error)
     except Exception as error:
-        first_line = next(iter(str(error).splitlines()), "")
+        first_line = next(iter(text_of(error).splitlines()), "")
         outcome.reason = f"{type(error).__name__}: {first_line}" if first_line else type(error).__name__
         if is_out_of_memory(error):
             outcome.status = OUT_OF_MEMORY

@@ -79,16 +79,34 @@ def layers_alone(module: nn.Module, input: Tensor) -> Iterator[tuple[Layer, nn.M
 
     None instead of the input of a layer that does not map one tensor to one tensor.
     """
-    for layer, child, args, plain in _recorded_calls(module, input):
+    for layer, child, args, plain, cast_to in _recorded_calls(module, input):
         alone = copy.copy(child)
         if getattr(alone, "inplace", False):
             alone.inplace = False  # type: ignore[assignment]
+        if cast_to is not None:
+            alone = _Autocast(alone, cast_to)
         yield layer, alone, args[0].detach() if plain else None
 
 
-def _recorded_calls(module: nn.Module, input: Tensor) -> list[tuple[Layer, nn.Module, tuple[Any, ...], bool]]:
-    """Returns every layer call of a pass: its module, its inputs, and whether it maps one tensor to one."""
-    calls: list[tuple[Layer, nn.Module, tuple[Any, ...], bool]] = []
+class _Autocast(nn.Module):
+    """A layer that its net runs under ``torch.autocast``."""
+
+    def __init__(self, layer: nn.Module, dtype: torch.dtype) -> None:
+        super().__init__()
+        self.layer, self.dtype = layer, dtype
+
+    def forward(self, input: Tensor) -> Any:
+        with torch.autocast(input.device.type, self.dtype):
+            return self.layer(input)
+
+
+_Call = tuple[Layer, nn.Module, tuple[Any, ...], bool, torch.dtype | None]
+
+
+def _recorded_calls(module: nn.Module, input: Tensor) -> list[_Call]:
+    """Returns every layer call of a pass: its module, its inputs, whether it maps one tensor to one, and what
+    number type ``torch.autocast`` gave it, if any."""
+    calls: list[_Call] = []
     counts: dict[str, int] = {}
     with ExitStack() as hooks, torch.no_grad():
         for path, child in called_layers(module):
@@ -96,9 +114,16 @@ def _recorded_calls(module: nn.Module, input: Tensor) -> list[tuple[Layer, nn.Mo
             def record(child: nn.Module, args: Any, kwargs: Any, output: Any, path: str = path) -> None:
                 layer = Layer(numbered(path, counts), type(child).__name__)
                 tensors = itertools.chain(args, [output])
-                plain = len(args) == 1 and not kwargs and all(isinstance(one, Tensor) for one in tensors)
-                calls.append((layer, child, args, plain))
+                plain = len(args) == 1 and not kwargs and all(map(_is_plain, tensors))
+                device = args[0].device.type if plain else "cpu"
+                casts = torch.is_autocast_enabled(device)
+                calls.append((layer, child, args, plain, torch.get_autocast_dtype(device) if casts else None))
 
             hooks.enter_context(child.register_forward_hook(record, with_kwargs=True))
         module(input)
     return calls
+
+
+def _is_plain(value: Any) -> bool:
+    """Returns whether a value is a tensor that can be kept: one of torch.func's is no more than a place."""
+    return isinstance(value, Tensor) and not torch._C._functorch.is_functorch_wrapped_tensor(value)

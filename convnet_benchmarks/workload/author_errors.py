@@ -10,6 +10,7 @@ from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.nets.net import Net
 
 _BACKWARD = "_engine_run_backward"  # PyTorch's function that runs a net's backward
+_OF_TORCHSCRIPT = "The following operation failed in the TorchScript interpreter."
 _ROOT = Path(__file__).resolve().parents[2]
 _STANDARD = str(Path(importlib.__file__).parents[1]) + "/"
 _INSTALLED = (sysconfig.get_path("purelib") + "/", sysconfig.get_path("platlib") + "/")
@@ -18,10 +19,16 @@ _OURS = tuple(str(_ROOT / package) + "/" for package in ("convnet_benchmarks", "
 
 def described(error: BaseException) -> str:
     """Returns one line: the error, and the place in the author's file that raised it."""
-    text = without_tensors(" ".join(str(error).split()))
+    text = without_tensors(" ".join(text_of(error).split()))
     frame = _author_frame(error)
     place = "" if frame is None else f" ({frame.filename}:{frame.lineno})"
     return f"{type(error).__name__}: {text}{place}" if text else f"{type(error).__name__}{place}"
+
+
+def text_of(error: BaseException) -> str:
+    """Returns an error's message; of TorchScript's, which begin with the program's text, the end."""
+    text = str(error)
+    return text.rpartition("\nRuntimeError: ")[2] if text.startswith(_OF_TORCHSCRIPT) else text
 
 
 def without_tensors(text: str) -> str:

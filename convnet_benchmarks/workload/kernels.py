@@ -118,19 +118,22 @@ def open_inference(
     backend: Backend, module: "nn.Module", input: Any, device: "torch.device"
 ) -> Iterator[Opened]:
     """Makes a forward pass of ``module`` ready to run, as ``open_training`` does its three phases."""
-    if backend.runtime:
-        yield Opened(open_runtime(backend, module, input))
-    elif backend.engine and device.type == CUDA:
-        with _gpu_engine(backend, module, input, True) as gpu_phases:
-            yield Opened(partial(gpu_phases.infer, input), None, gpu_phases.report(), gpu_phases.captured)
-    elif backend.engine:
-        with _compiled(backend, module, input, True) as phases:
-            infer, report = partial(phases.updateOutput, input), phases.report()
-            yield Opened(infer, None, report, report.note, timed_engine=phases.timed_report)
-    else:
-        input = laid_out(backend, module, input, device)
-        with framework_switches(backend):
-            yield Opened(_inference(backend, module, input, device))
+    from convnet_benchmarks.nets.phases import forward_only
+
+    with forward_only():
+        if backend.runtime:
+            yield Opened(open_runtime(backend, module, input))
+        elif backend.engine and device.type == CUDA:
+            with _gpu_engine(backend, module, input, True) as gpu_phases:
+                yield Opened(partial(gpu_phases.infer, input), None, gpu_phases.report(), gpu_phases.captured)
+        elif backend.engine:
+            with _compiled(backend, module, input, True) as phases:
+                infer, report = partial(phases.updateOutput, input), phases.report()
+                yield Opened(infer, None, report, report.note, timed_engine=phases.timed_report)
+        else:
+            input = laid_out(backend, module, input, device)
+            with framework_switches(backend):
+                yield Opened(_inference(backend, module, input, device))
 
 
 def _compiled(

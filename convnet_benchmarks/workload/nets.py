@@ -210,8 +210,10 @@ def _call(
 ) -> "nn.Module":
     from torch import nn
 
+    from convnet_benchmarks.nets.programs import let_mode_be_set
+
     if isinstance(function, nn.Module) and arguments is None:
-        return copy.deepcopy(function)  # it may be asked for several times
+        return let_mode_be_set(copy.deepcopy(function))  # it may be asked for several times
     given, by_name = arguments or ([], {})
     shown = name if arguments is not None else f"{name}()"
     try:
@@ -228,7 +230,7 @@ def _call(
         raise UserError(
             f"option {option}: {shown} returned {an(type(module).__name__)}; accepted: a torch.nn.Module"
         )
-    return module
+    return let_mode_be_set(module)
 
 
 def _needs_arguments(function: Callable[..., Any]) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.nets.net import Input, Net
-from convnet_benchmarks.workload.author_errors import without_tensors
+from convnet_benchmarks.workload.author_errors import text_of, without_tensors
 from convnet_benchmarks.workload.devices import DTYPES
 from convnet_benchmarks.workload.memory import is_out_of_memory
 from convnet_benchmarks.workload.nets import an
@@ -126,6 +126,7 @@ def _run(module: "nn.Module", input: Any) -> tuple[dict[int, str], str | None]:
 def _run_once(module: "nn.Module", input: Any) -> tuple[dict[int, str], str | None]:
     import torch
 
+    from convnet_benchmarks.nets.phases import forward_only
     from convnet_benchmarks.nets.several_inputs import net_within
     from convnet_benchmarks.nets.state.kept_state import KeptState
 
@@ -141,12 +142,12 @@ def _run_once(module: "nn.Module", input: Any) -> tuple[dict[int, str], str | No
     embeddings = [layer for layer in module.modules() if isinstance(layer, torch.nn.Embedding)]
     hooks = [layer.register_forward_pre_hook(read) for layer in embeddings]
     try:
-        with torch.no_grad(), KeptState(net_within(module)):
+        with torch.no_grad(), forward_only(), KeptState(net_within(module)):
             output = module(input)
     except Exception as error:  # whatever the author's code raises
         if is_out_of_memory(error):
             raise
-        problem = without_tensors(" ".join(str(error).split()))[:_LONGEST] or type(error).__name__
+        problem = without_tensors(" ".join(text_of(error).split()))[:_LONGEST] or type(error).__name__
         return {}, f"fails on an input of {sizes(input)}: {problem}"
     finally:
         for hook in hooks:

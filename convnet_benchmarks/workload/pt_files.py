@@ -2,10 +2,9 @@
 
 import re
 import warnings
-from pathlib import Path
 from typing import Any
 
-from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.errors import UserError, check_file
 
 # weights_only could be made to run code (CVE-2025-32434) or to write outside its memory (CVE-2026-24747).
 SAFE_SINCE = (2, 10)
@@ -27,15 +26,11 @@ def load_pt(path: str) -> Any:
             f"{path}: PyTorch {torch.__version__} does not read .pt files safely; {since} does, and every"
             " version reads .safetensors"
         )
+    check_file(path)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of what may change in PyTorch: not the user's concern
-            if not Path(path).is_file():  # a pipe would be waited for
-                Path(path).stat()
-                raise UserError(f"{path}: not a file")
             return torch.load(path, map_location="cpu", weights_only=True)
-    except UserError:
-        raise
     except OSError as error:
         raise UserError(f"{path}: {error.strerror or 'cannot be read as a .pt file'}") from None
     except Exception as error:  # the reader of pickles raises whatever a damaged one leads it to

@@ -15,7 +15,7 @@ from convnet_benchmarks.nets.engine.mixed import MixedPhases, Seen
 from convnet_benchmarks.nets.engine.parts import Part, Shapes, parts_of
 from convnet_benchmarks.nets.engine.plan import EnginePhases
 from convnet_benchmarks.nets.engine.trace import CompileError, trace
-from convnet_benchmarks.nets.phases import NO_GRADIENT
+from convnet_benchmarks.nets.phases import NO_GRADIENT, forward_only
 from convnet_benchmarks.nets.programs import hookable_parts
 from convnet_benchmarks.nets.several_inputs import net_within
 from convnet_benchmarks.nets.state.kept_state import KeptState
@@ -42,7 +42,7 @@ def prepare(module: nn.Module, input: Any, options: Options) -> EnginePhases | M
     if isinstance(input, Tensor) and input.is_floating_point():
         options = replace(options, dtype=options.dtype or input.dtype)
     maker = PlanMaker(module, options)
-    with KeptState(module):
+    with KeptState(module), forward_only():
         made = _chosen(maker, module, input)
     return made()
 

@@ -98,6 +98,12 @@ class _Untraceable(Exception):
         self.module = module
 
 
+def _origin(module: nn.Module) -> str:
+    """Returns the Python module of a forward: a subclass that keeps torch.nn's is that layer. What torch.fx
+    compiled has none."""
+    return type(module).forward.__module__ or ""
+
+
 class _Tracer(fx.Tracer):
     """Descends into user-defined modules; those of torch.nn, with hooks, or in ``opaque`` are kept whole."""
 
@@ -110,8 +116,7 @@ class _Tracer(fx.Tracer):
         if is_program(m):
             return True
         container = isinstance(m, (nn.Sequential, nn.ModuleList, nn.ModuleDict))
-        forward = type(m).forward.__module__  # a subclass that keeps torch.nn's forward is that layer
-        of_torch = forward.startswith("torch.nn.modules") and not container
+        of_torch = _origin(m).startswith("torch.nn.modules") and not container
         return m in self.opaque or bool(hook_on(m)) or of_torch
 
     def create_node(self, *args: Any, **kwargs: Any) -> fx.Node:
@@ -278,7 +283,7 @@ def check_same(module: nn.Module, traced: Trace, dtype: torch.dtype) -> None:
     A forward may ask what kind of thing it gets, which differs while it is traced, or change a part of a
     tensor that others read. Raises :class:`CompileError`.
     """
-    if all(type(part).forward.__module__.startswith(_KNOWN_CODE) for part in module.modules()):
+    if all(_origin(part).startswith(_KNOWN_CODE) for part in module.modules()):
         return
     input = torch.randn(traced.shapes[0], generator=torch.Generator().manual_seed(1)).to(dtype)
     try:

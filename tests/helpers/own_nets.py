@@ -120,6 +120,20 @@ class WritesIntoItsInput(FixedBatch):
         return self.linear(x)
 
 
+class Remembers(nn.Module):
+    """Begins each batch with the state after the last one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cells = nn.GRU(6, 4, batch_first=True)
+        self.state: Tensor | None = None
+
+    def forward(self, x: Tensor) -> Tensor:
+        output, state = self.cells(x, self.state)
+        self.state = state.detach()
+        return output
+
+
 class Complex(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -135,6 +149,10 @@ made = GivesDataclass(6)
 
 def scripted() -> nn.Module:
     return torch.jit.script(nn.Sequential(nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 3)))
+
+
+def exported() -> nn.Module:
+    return nn.Sequential(torch.export.export(nn.Linear(6, 3), (torch.zeros(2, 6),)).module())
 
 
 def halves() -> nn.Module:

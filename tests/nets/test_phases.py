@@ -481,7 +481,6 @@ class Checkpointed(nn.Module):
         return self.norm(self.first(x)).relu()
 
 
-@pytest.mark.filterwarnings("ignore:None of the inputs have requires_grad")
 @pytest.mark.parametrize("phases_of", [lambda net, x: AutogradPhases(net), prepare])
 @pytest.mark.parametrize("use_reentrant", [False, True])
 @pytest.mark.parametrize("opaque", [False, True])

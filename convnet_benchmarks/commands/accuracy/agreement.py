@@ -54,25 +54,25 @@ def answer(
     own = in_format(copy.deepcopy(module), device, dtype).eval()
     layout = torch.channels_last if variant.backend.channels_last else torch.contiguous_format
     shape = (batch_size, *examples.image(0).shape)
-    size = "x".join(map(str, shape[1:]))
-    # One input for all batches: a backend is opened for it. A last, smaller batch leaves old images behind.
-    input = torch.zeros(shape, device=device, dtype=dtype).contiguous(memory_format=layout)
+    where = f"option --backends: {variant.name} on {batch_size} images of {'x'.join(map(str, shape[1:]))}"
     try:
-        with open_inference(variant.backend, own, input, device) as opened:
-            for start in range(0, len(examples), batch_size):
-                progress.start(f"{variant.name}: {start} of {len(examples)} examples")
-                positions = range(start, min(start + batch_size, len(examples)))
-                images = torch.stack([examples.image(position) for position in positions])
-                input[: len(positions)].copy_(images)
-                with one_line_errors(f"option --backends: {variant.name} on images of {size}"):
+        with one_line_errors(where):
+            # One input for all batches: a backend is opened for it. A last, smaller batch leaves old images.
+            input = torch.zeros(shape, device=device, dtype=dtype).contiguous(memory_format=layout)
+            with open_inference(variant.backend, own, input, device) as opened:
+                for start in range(0, len(examples), batch_size):
+                    progress.start(f"{variant.name}: {start} of {len(examples)} examples")
+                    positions = range(start, min(start + batch_size, len(examples)))
+                    images = torch.stack([examples.image(position) for position in positions])
+                    input[: len(positions)].copy_(images)
                     output = opened.infer()
-                if not isinstance(output, torch.Tensor) or output.dim() != 2:
-                    raise UserError(
-                        "option --net: accuracy needs a net with one row of scores for each image"
-                    )
-                if start == 0:
-                    check_labels(examples, output.shape[1])
-                answers.append(output[: len(positions)].float().cpu().clone())
+                    if not isinstance(output, torch.Tensor) or output.dim() != 2:
+                        raise UserError(
+                            "option --net: accuracy needs a net with one row of scores for each image"
+                        )
+                    if start == 0:
+                        check_labels(examples, output.shape[1])
+                    answers.append(output[: len(positions)].float().cpu().clone())
     except UnsupportedError as error:
         raise UserError(f"option --backends: {variant.name}: {error}") from None
 

@@ -4,12 +4,11 @@ import argparse
 import json
 from collections.abc import Sequence
 from contextlib import nullcontext
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from convnet_benchmarks.commands.crosscheck.report import log_report, tensor_report
 from convnet_benchmarks.commands.crosscheck.runs import compare_logs
-from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.errors import UserError, check_file
 from convnet_benchmarks.options.parser import OneLineParser
 from convnet_benchmarks.options.types import positive, seed
 from convnet_benchmarks.output import OutputFile, check_distinct
@@ -131,8 +130,7 @@ def _not_negative(text: str) -> float:
 def _compare(options: argparse.Namespace) -> "Report":
     model, lua_files = without_lua_files(options.a or "")
     for path in filter(None, (model, options.b, options.lua, *lua_files)):
-        if not Path(path).is_file():
-            raise UserError(f"{path}: {'is a folder' if Path(path).is_dir() else 'no such file'}")
+        check_file(path)
     if options.lua is not None:
         return _compare_lua(options)
     if options.a is None:

@@ -8,7 +8,6 @@ counts as the '.' between names.
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -62,9 +61,7 @@ class ResultTree:
 
 def load_results(path: str) -> ResultTree:
     """Reads a result file by its suffix, or Torch7's by its content; raises UserError for one that is
-    missing, broken or of no kind."""
-    if not Path(path).is_file() and Path(path).suffix.lower() in READERS:
-        raise UserError(f"{path}: {'is a folder' if Path(path).is_dir() else 'no such file'}")
+    broken or of no kind."""
     kind = kind_of(path)
     if kind is None:
         raise UserError(f"{path}: unknown kind of result file; accepted: {', '.join(READERS)}")

@@ -127,7 +127,7 @@ class Study:
                 found.append(measured)
                 if measured["status"] == OUT_OF_MEMORY:
                     break
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, UserError):
             self.unfinished = [self._throughput_table(found)] if found else []
             raise
         finally:
@@ -153,10 +153,11 @@ class Study:
         with framework_switches(_BACKEND):
             roofs = measure_roofs(self._device, dtype, clock)
         progress.start(f"layers of {self._net.name}")
-        module = build_net(self._net, options.seed, self._device, dtype)
-        input = batch_for(self._net, module, options.batch_size, options.seed, self._device, dtype)
-        where = f"--parts roofline: {self._net.name}, {options.dtype}, {self._device}"
+        about = f"batch {options.batch_size}, {options.dtype}, {self._device}"
+        where = f"option --parts roofline: {self._net.name}, {about}"
         with one_line_errors(where), framework_switches(_BACKEND):
+            module = build_net(self._net, options.seed, self._device, dtype)
+            input = batch_for(self._net, module, options.batch_size, options.seed, self._device, dtype)
             points = layer_points(module, input, clock, roofs, options.passes)
         progress.clear()
         self._found["roofline"] = {"roofs": asdict(roofs), "layers": [point.as_dict() for point in points]}

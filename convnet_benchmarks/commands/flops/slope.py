@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.nets.phases import forward_only
 from convnet_benchmarks.timing.layers import called_layers
 from convnet_benchmarks.workload.operations.counting import count_forward, count_phases
 from convnet_benchmarks.workload.tensors import tensors_in
@@ -49,7 +50,7 @@ def repeatable_layer(module: nn.Module, input: Any, wanted: str | None) -> tuple
     The one called ``wanted``, else the one with the most multiply-adds. Raises UserError if there is none.
     """
     found: dict[str, int] = {}
-    with ExitStack() as hooks, torch.no_grad():
+    with ExitStack() as hooks, torch.no_grad(), forward_only():
         for path, layer in called_layers(module):
             if not isinstance(layer, (nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.Linear)):
                 continue

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from convnet_benchmarks import environment
 from convnet_benchmarks.child_process import call
 from convnet_benchmarks.commands.ops.show import mean_of_runs, tables
-from convnet_benchmarks.errors import UserError, unknown
+from convnet_benchmarks.errors import OutOfDeviceMemoryError, UserError, unknown
 from convnet_benchmarks.options.nets import add_net_options, find_devices, find_net
 from convnet_benchmarks.options.study import (
     add_cold_cache,
@@ -140,17 +140,27 @@ def _study(options: argparse.Namespace, output: "StudyOutput") -> None:
     runs: list[list[dict[str, Any]]] = []
     progress = Progress(options.runs)
     status = "interrupted"
+    lost = ""
     with open_cluster(options.scheduler) as cluster:
         machine = _environment(cluster, options.devices[-1])
         measured = _spread(cluster, request, progress) if cluster else _in_turn(request, progress)
         try:
             for run in measured:
-                runs.append(run)
-            status = "complete"
+                runs.append(run["measured"])
+                if run["problem"]:
+                    lost = run["problem"]
+                    smaller = [batch for batch in request["batch_sizes"] if batch < run["too_large"]]
+                    request["batch_sizes"] = smaller  # of the runs to come
+                    runs = [[entry for entry in one if entry["batch"] in smaller] for one in runs]
+                    if not smaller:
+                        raise OutOfDeviceMemoryError(lost)
+            status = "out of memory" if lost else "complete"
         finally:
             progress.clear()
-            if runs:
-                _report(options, request, output, runs, {"status": status, "environment": machine})
+            if any(runs):
+                _report(options, output, runs, {"status": status, "environment": machine})
+    if lost:
+        raise OutOfDeviceMemoryError(f"{lost}; the tables have the smaller batches")
 
 
 def _environment(cluster: "Cluster | None", device: str) -> dict[str, Any]:
@@ -164,16 +174,14 @@ def _environment(cluster: "Cluster | None", device: str) -> dict[str, Any]:
     return dict(found)
 
 
-def _in_turn(request: dict[str, Any], progress: Progress) -> Iterator[list[dict[str, Any]]]:
+def _in_turn(request: dict[str, Any], progress: Progress) -> Iterator[dict[str, Any]]:
     """Yields the runs as they are made on this machine."""
     for number in range(1, request["runs"] + 1):
         progress.start(f"run {number}")
         yield measure_apart(request)
 
 
-def _spread(
-    cluster: "Cluster", request: dict[str, Any], progress: Progress
-) -> Iterator[list[dict[str, Any]]]:
+def _spread(cluster: "Cluster", request: dict[str, Any], progress: Progress) -> Iterator[dict[str, Any]]:
     """Yields the runs as the workers of ``cluster`` have made them."""
     jobs = [Job((request,), request["devices"][-1], None)] * request["runs"]
     for number, (_, run) in enumerate(cluster.run(measure_apart, jobs), 1):
@@ -190,19 +198,18 @@ def environment_of(device: str) -> dict[str, Any]:
     return environment.collect(torch.device(device))
 
 
-def measure_apart(request: dict[str, Any]) -> list[dict[str, Any]]:
+def measure_apart(request: dict[str, Any]) -> dict[str, Any]:
     """Makes one run in a process of its own."""
-    found: list[dict[str, Any]] = call("convnet_benchmarks.commands.ops.measure:run", request)
+    found: dict[str, Any] = call("convnet_benchmarks.commands.ops.measure:run", request)
     return found
 
 
 def _report(
     options: argparse.Namespace,
-    request: dict[str, Any],
     output: "StudyOutput",
     runs: list[list[dict[str, Any]]],
     about: dict[str, Any],
 ) -> None:
     mean = mean_of_runs(runs)
-    content = {"net": options.net, "options": request, "mean": mean, "runs": runs, **about}
+    content = {"net": options.net, "options": without_files(options), "mean": mean, "runs": runs, **about}
     output.write(tables(mean, runs, options), content)

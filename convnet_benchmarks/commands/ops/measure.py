@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.errors import OutOfDeviceMemoryError, UserError
 from convnet_benchmarks.options.nets import build_net, find_devices, find_net, one_line_errors
 from convnet_benchmarks.timing.conditions import watched
 from convnet_benchmarks.timing.loops import Clock, Watch, device_clock, run_loop, warm_up, watched_loop
@@ -19,9 +19,11 @@ if TYPE_CHECKING:
     from torch import nn
 
 
-def run(request: dict[str, Any]) -> list[dict[str, Any]]:
-    """Measures what ``request`` says (the study's options); a list with one entry per device and batch.
+def run(request: dict[str, Any]) -> dict[str, Any]:
+    """Measures what ``request`` says (the study's options).
 
+    ``measured``: a list with one entry per device and batch. Of a batch that is out of memory, ``too_large``
+    is its size and ``problem`` says so; larger ones are not tried.
     ``setup_ms``: the input drawn and put on the device. ``layers``: path, kind and milliseconds. In mode
     ``training`` a layer's milliseconds are by phase, and so is ``total_ms``. ``conditions``: of the
     machine in the passes of ``total_ms``. ``operators``: PyTorch's
@@ -40,31 +42,41 @@ def run(request: dict[str, Any]) -> list[dict[str, Any]]:
             raise UserError(f"option --backend {error}") from None
 
 
-def _measured(request: dict[str, Any], backend: Backend) -> list[dict[str, Any]]:
+def _measured(request: dict[str, Any], backend: Backend) -> dict[str, Any]:
     import torch
+
+    from convnet_benchmarks.nets.state.kept_state import KeptState
 
     dtype = getattr(torch, request["dtype"])
     net = find_net(request)
     measure = _training if request["mode"] == "training" else _inference
     if backend.graph:
         measure = _as_graphs
-    measured = []
+    measured: list[dict[str, Any]] = []
+    too_large, problem = None, ""
     for device in find_devices(request["devices"]):
         module = build_net(net, request["seed"], device, dtype)
         clock = device_clock(device, cold_cache=request["cold_cache"])
         for batch in request["batch_sizes"]:
+            if too_large is not None and batch >= too_large:
+                continue
             start = time.perf_counter()
-            with one_line_errors(f"{request['net']}, batch {batch}, {request['dtype']}, {device}"):
-                input = batch_for(net, module, batch, request["seed"], device, dtype)
-                input = laid_out(backend, module, input, device)
-                clock.synchronise()
-                setup_ms = (time.perf_counter() - start) * 1e3
-                found = measure(module, input, device, clock, request)
+            try:
+                where = f"{request['net']}, batch {batch}, {request['dtype']}, {device}"
+                with KeptState(module), one_line_errors(where):  # what it keeps may have a batch's size
+                    input = batch_for(net, module, batch, request["seed"], device, dtype)
+                    input = laid_out(backend, module, input, device)
+                    clock.synchronise()
+                    setup_ms = (time.perf_counter() - start) * 1e3
+                    found = measure(module, input, device, clock, request)
+            except OutOfDeviceMemoryError as error:
+                too_large, problem = batch, str(error)
+                continue
             cold = request["cold_cache"]
             ran = ran_on(net, input, backend.name, request["dtype"], device, cold_cache=cold).as_dict()
             about = {"device": str(device), "batch": ran["batch_size"], "ran": ran}
             measured.append({**about, "setup_ms": setup_ms, **found})
-    return measured
+    return {"measured": measured, "too_large": too_large, "problem": problem}
 
 
 def _inference(

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
-from convnet_benchmarks.nets.phases import AutogradPhases
+from convnet_benchmarks.nets.phases import AutogradPhases, forward_only
 from convnet_benchmarks.timing.layers import called_layers, numbered
 from convnet_benchmarks.workload.operations.formulas import Operations, operations
 
@@ -105,7 +105,7 @@ def count_forward(module: nn.Module, input: Any) -> Count:
     outside = LayerCount(OUTSIDE, "")
     calls: dict[str, int] = {}
     hooks = []
-    with torch.no_grad(), _Counters() as counters:
+    with torch.no_grad(), forward_only(), _Counters() as counters:
         last = counters.read()
 
         def book(layer: LayerCount) -> None:

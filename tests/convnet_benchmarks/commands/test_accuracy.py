@@ -232,6 +232,15 @@ def garbage(folder: Path, suffix: str) -> str:
     return str(path)
 
 
+def test_a_batch_that_is_out_of_memory_is_one_line(
+    trained: Trained, capsys: pytest.CaptureFixture[str]
+) -> None:
+    weights = str(trained[0] / "net.safetensors")
+    assert main(["accuracy", "--weights", weights, "--batch-size", str(10**13)]) == 3
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith("option --backends: no-onednn on 10000000000000 images of 1x28x28: out of memory")
+
+
 @pytest.mark.parametrize("suffix", [".pt", ".safetensors", ".t7", ".bin"])
 def test_weights_that_are_none(capsys: pytest.CaptureFixture[str], tmp_path: Path, suffix: str) -> None:
     assert main(["accuracy", "--weights", garbage(tmp_path, suffix)]) == 2

@@ -113,7 +113,6 @@ def test_batch_normalisation_does_more_in_training() -> None:
     assert phases["updateOutput"][1] == Operations(0, 6 * input.numel())
 
 
-@pytest.mark.filterwarnings("ignore:None of the inputs have requires_grad")
 @pytest.mark.parametrize("use_reentrant", [False, True])
 def test_a_checkpointed_part_is_counted_again_in_the_backward(use_reentrant: bool) -> None:
     class Checkpointed(nn.Module):
@@ -419,6 +418,33 @@ def test_ctrl_c_keeps_the_measured_batches(
     result = json.loads(path.read_text())
     assert result["status"] == "interrupted" and len(result["tables"]) == 2
     assert [point["point"]["batch_size"] for point in result["throughput"]["points"]] == [1, 2]
+
+
+def test_a_batch_that_fails_keeps_those_before_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    def measure_apart(point: Point, settling: Settling) -> dict[str, Any]:
+        found: dict[str, Any] = {"status": "failed", "reason": "no such kernel"}
+        if point.batch_size == 1:
+            figures = {"samples_per_second": 100.0, "pass_ms": {"median": 1.0, "verdict": "stable"}}
+            found = {"status": "ok", "ran": {"unit": "images"}, **figures}
+        return {"point": point.as_dict(), **found}
+
+    monkeypatch.setattr("convnet_benchmarks.commands.flops.parts.measure_apart", measure_apart)
+    path = tmp_path / "flops.json"
+    assert main([*SMALL, "--parts", "throughput", "--batch-sizes", "1,2", "--json", str(path)]) == 2
+    said = capsys.readouterr()
+    assert "Images per second" in said.out and said.err.endswith("no such kernel\n")
+    assert len(json.loads(path.read_text())["throughput"]["points"]) == 1
+
+
+def test_a_roofline_that_is_out_of_memory_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("convnet_benchmarks.commands.flops.parts.measure_roofs", lambda *_: None)
+    assert main([*SMALL, "--parts", "roofline", "--batch-size", str(10**13)]) == 3
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert line.endswith("recognize_digits, batch 10000000000000, float32, cpu: out of memory")
 
 
 def test_the_roofline_of_a_net(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

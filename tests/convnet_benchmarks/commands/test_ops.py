@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from convnet_benchmarks.cli import main
+from convnet_benchmarks.commands.ops.measure import run
 from convnet_benchmarks.commands.ops.show import mean_of_runs, tables
 from convnet_benchmarks.results.load import load
 from tests.helpers.commands import default_ctrl_c, run_python
@@ -92,7 +93,7 @@ def test_an_interruption_keeps_the_finished_runs(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     finished = [{"device": "cpu", "batch": 1, "setup_ms": 2.0, "total_ms": 5.0}]
-    answers = iter([finished, finished])
+    answers = iter([{"measured": finished, "problem": ""}] * 2)
 
     def call(function: str, request: Any) -> Any:
         for answer in answers:
@@ -106,6 +107,57 @@ def test_an_interruption_keeps_the_finished_runs(
     assert "mean of 2 runs" in said.out and said.err.endswith("\nconvnet-benchmarks ops: interrupted\n")
     result = json.loads(path.read_text())
     assert result["status"] == "interrupted" and result["runs"] == [finished, finished]
+
+
+def test_batches_that_are_out_of_memory_leave_the_smaller_ones(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    def entry(batch: int) -> dict[str, Any]:
+        return {"device": "cpu", "batch": batch, "setup_ms": 2.0, "total_ms": 5.0}
+
+    answers = [(4, [4, 1, 2]), (2, [1, 2]), (None, [1])]  # what does not fit, of which batches
+
+    def call(function: str, request: Any) -> Any:
+        too_large, batches = answers.pop(0)
+        assert request["batch_sizes"] == batches
+        fitting = [entry(batch) for batch in batches if not too_large or batch < too_large]
+        problem = f"batch {too_large}: out of memory" if too_large else ""
+        return {"measured": fitting, "too_large": too_large, "problem": problem}
+
+    monkeypatch.setattr("convnet_benchmarks.commands.ops.call", call)
+    path = tmp_path / "ops.json"
+    options = ("--batch-sizes", "4,1,2", "--runs", "3", "--tables", "total", "--json", str(path))
+    assert main(["ops", *options]) == 3
+    said = capsys.readouterr().err
+    assert said.endswith(
+        "\nconvnet-benchmarks ops: batch 2: out of memory; the tables have the smaller batches\n"
+    )
+    result = json.loads(path.read_text())
+    assert result["status"] == "out of memory" and result["runs"] == [[entry(1)]] * 3
+    assert result["options"]["batch_sizes"] == [4, 1, 2]
+
+
+HUGE = 10**13  # images: more than any address space
+
+
+def request(**given: Any) -> dict[str, Any]:
+    """What a run is asked for."""
+    net = {"net": "recognize_digits", "input_size": None, "seed": 1, "dtype": "float32"}
+    how = {"backend": "stock", "mode": "inference", "devices": ["cpu"], "threads": None, "passes": 1}
+    return {**net, **how, "tables": ["total"], "cold_cache": False, **given}
+
+
+def test_a_run_goes_on_with_batches_that_fit() -> None:
+    found = run(request(batch_sizes=[2, HUGE, 1, 2 * HUGE]))
+    assert [entry["batch"] for entry in found["measured"]] == [2, 1] and found["too_large"] == HUGE
+    assert found["problem"] == f"recognize_digits, batch {HUGE}, float32, cpu: out of memory"
+
+
+@pytest.mark.parametrize("mode", ["inference", "training"])
+def test_a_net_that_remembers_its_last_batch_is_measured_at_several_sizes(mode: str) -> None:
+    net = {"net": "tests.helpers.own_nets:Remembers", "input_size": [5, 6]}
+    found = run(request(**net, mode=mode, batch_sizes=[1, 3]))["measured"]
+    assert [entry["batch"] for entry in found] == [1, 3]
 
 
 @pytest.mark.slow

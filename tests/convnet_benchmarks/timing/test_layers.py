@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from convnet_benchmarks.timing.layers import Layer, empty_layer_ms, time_layers
 from convnet_benchmarks.timing.loops import HostClock
-from convnet_benchmarks.timing.phases import PHASES, layer_phases, time_phases
+from convnet_benchmarks.timing.phases import PHASES, layer_phases, layers_alone, time_phases
 
 
 class TickingClock(HostClock):
@@ -91,6 +91,36 @@ def test_a_layer_of_several_tensors_is_listed_without_times() -> None:
 
     found = dict(layer_phases(Net(), torch.randn(2, 3), HostClock(), 1))
     assert found == {Layer("sum", "Sum"): {}}
+
+
+def test_a_layer_under_autocast_runs_alone_as_it_does_there() -> None:
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3))
+
+        def forward(self, input: Tensor) -> Tensor:
+            with torch.autocast("cpu", torch.bfloat16):
+                return self.layers(input)
+
+    input = torch.randn(2, 3)
+    (_, first, _), (layer, second, between) = layers_alone(Net(), input)
+    assert layer == Layer("layers.1", "Linear") and first(input).dtype == torch.bfloat16
+    assert between is not None and between.dtype == second(between).dtype == torch.bfloat16
+    found = dict(layer_phases(Net(), input, HostClock(), 1))
+    assert set(found[layer]) == set(PHASES)
+
+
+def test_a_layer_that_vmap_runs_is_listed_without_times() -> None:
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = nn.Linear(3, 2)
+
+        def forward(self, input: Tensor) -> Tensor:
+            return torch.func.vmap(self.linear)(input)
+
+    assert dict(layer_phases(Net(), torch.randn(2, 3), HostClock(), 1)) == {Layer("linear", "Linear"): {}}
 
 
 def test_phases_of_the_whole_net() -> None:

@@ -159,6 +159,16 @@ def own(module: nn.Module, *size: int) -> tuple[Net, nn.Module]:
     return Net("own", lambda: module, size, "", own_parameters=True), module
 
 
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated:DeprecationWarning")
+def test_the_error_of_torchscript_is_its_end() -> None:
+    net = Net("net", own_nets.scripted, (7,), "", own_parameters=True)
+    with pytest.raises(UserError) as refused:
+        own_batch(net, net.definition(), 2, 1, *CPU, "option --net")
+    assert str(refused.value) == (
+        "option --net: net fails on an input of 2x7: mat1 and mat2 shapes cannot be multiplied (2x7 and 6x5)"
+    )
+
+
 def test_a_net_of_one_batch_size_is_tried_on_that() -> None:
     assert own_batch(*own(own_nets.FixedBatch(), 6), 4, 1, *CPU, "here").shape == (4, 6)
     message = r"here: own fails on an input of 5x6: shape '\[4, 6\]' is invalid"
@@ -199,6 +209,7 @@ def test_complex_numbers_stay_complex() -> None:
         (("made", "6"), ":TOTAL:"),
         (("scripted", "6"), "note: TorchScript does not tell parameters apart"),
         (("scripted", "6", "--backend", "auto"), "note: PyTorch's autograd runs it all"),
+        (("exported", "6", "--backend", "auto", "-batch_size", "2"), "auto"),
         (("halves", "6"), "note: the net's bfloat16 numbers were converted to float32; --dtype bfloat16"),
         (("TakesList", "[3x8x8]", "-batch_size", "3"), ":TOTAL:"),
     ],

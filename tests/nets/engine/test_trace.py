@@ -2,7 +2,7 @@ import random
 
 import pytest
 import torch
-from torch import nn
+from torch import fx, nn
 from torch.nn.utils import parametrizations
 
 from convnet_benchmarks.nets.engine.trace import CompileError, trace
@@ -43,6 +43,14 @@ def test_a_convolution_whose_weight_is_computed_is_run_as_it_is() -> None:
     layer = parametrizations.weight_norm(nn.Conv2d(2, 3, 3))
     (operation,) = trace(layer, torch.zeros(1, 2, 5, 5)).operations
     assert set(operation.parameters) == set(layer.parameters())
+
+
+def test_what_torch_fx_compiled_is_traced_as_the_net_that_it_was() -> None:
+    net, x = (
+        nn.Sequential(nn.Conv2d(2, 3, 3), nn.ReLU(), nn.Flatten(), nn.Linear(27, 2)),
+        torch.zeros(1, 2, 5, 5),
+    )
+    assert trace(fx.symbolic_trace(net), x).shapes == trace(net, x).shapes
 
 
 def test_what_keeps_its_elements_in_order_is_known_without_loading_sympy() -> None:

@@ -109,7 +109,7 @@ def test_the_place_where_a_net_differs_is_reported(crosscheck: Command, tmp_path
         ("return nn.Linear(3, 4)", [], "input must be vector or matrix"),
         (DIGITS + "return net", ["--net", "recognise_digits"], "did you mean recognize_digits"),
         (DIGITS + "return net", ["--batch-size", "0"], "--batch-size"),
-        (DIGITS + "return net", ["a.t7", "b.t7"], "a.t7: no such file"),
+        (DIGITS + "return net", ["a.t7", "b.t7"], "a.t7: No such file or directory"),
     ],
 )
 def test_what_cannot_be_compared_is_one_line_and_exit_code_2(

@@ -69,8 +69,8 @@ def test_a_model_of_tables(crosscheck: Command, tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         ((), "A is missing; accepted: the file to compare with, or --lua SCRIPT"),
-        (("nothere.t7",), "nothere.t7: no such file"),
-        ((GOLDEN, GOLDEN), "golden: is a folder"),
+        (("nothere.t7",), "nothere.t7: No such file or directory"),
+        ((GOLDEN, GOLDEN), "golden: not a file"),
         ((T7 / "cycle.bin.t7",), "B is missing"),
         ((LOGS / "benchmark_cpu.log",), "B is missing"),
         ((LOGS / "benchmark_cpu.log", T7 / "cycle.bin.t7"), "benchmark_cpu.log is a run and"),

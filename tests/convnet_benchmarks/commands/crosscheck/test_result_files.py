@@ -50,7 +50,7 @@ def test_unlike_runs_are_refused_with_what_differs(other: str, differs: str) -> 
 def test_bad_input_as_typed() -> None:
     done = run_python("-m", "convnet_benchmarks", "crosscheck", "nothere.t7")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "convnet-benchmarks crosscheck: nothere.t7: no such file\n"
+    assert done.stderr == "convnet-benchmarks crosscheck: nothere.t7: No such file or directory\n"
 
 
 KINDS = (".t7", ".h5", ".npz", PT, ".json")
