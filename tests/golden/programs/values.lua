@@ -299,3 +299,22 @@ for _, arguments in ipairs{ { rows }, { rows, torch.Tensor(), 1 }, {} } do
    for k, argument in ipairs(arguments) do pointers[k] = torch.isTensor(argument) and argument:cdata() or argument end
    why('wrong.*', function() rows.THNN.Tanh_updateOutput(unpack(pointers)) end)
 end
+
+print '-- indices with fractions, and arguments of storages'
+local counted = torch.range(1, 6):view(2, 3)
+for _, i in ipairs{ 0.5, 0.999, 1.9, 2.5, -0.5, -1.5, -1, 3 } do
+   for _, f in ipairs{ function() return counted[{ 1, i }] end, function() return counted[{ {}, { i } }]:sum() end,
+      function() return counted[{ {}, { 1, i } }]:sum() end, function() return counted[1][i] end } do
+      local ok, found = pcall(f)
+      print(i, ok and found or found:match("%a+ ?%a* ?%a* out of %a+") or 'out')
+   end
+   local copy = counted:clone()
+   print(i, (pcall(function() copy[{ 2, i }] = 0 copy[1][i] = 7 end)), copy:sum())
+end
+for _, wrong in ipairs{ 'x', true, {}, false } do
+   why('number expected, got %w+', function() torch.DoubleStorage(2):fill(wrong) end)
+   if wrong ~= 'x' then print(torch.ByteStorage(2):fill(66):string(wrong)) end
+end
+why('Torch: .*overflow', function() torch.IntStorage(2):resize(-1) end)
+why('Torch: .*overflow', function() torch.IntStorage(-1) end)
+print(torch.IntStorage(-0.5):size())

@@ -93,7 +93,7 @@ function errors.whole(value, position)
    if not number then
       errors.wrong_type(position, 'number', value)
    end
-   local whole = number >= 0 and number - number % 1 or -(-number - -number % 1)
+   local whole = number >= 0 and number - number % 1 or 0 - (-number - -number % 1)
    if not (whole >= -MOST and whole <= MOST) then
       errors.argument(position, ('a whole number between -2^53 and 2^53 expected, got %s'):format(tostring(number)))
    end

@@ -12,13 +12,21 @@ local type, tonumber = type, tonumber
 
 local is_storage, Long = memory.is_storage, types.Long
 
--- Converts index i (from 1; negative: from the end) into a position from 0 in a dimension of `size`.
+-- Converts index i in a table (from 1; negative: from the end) into a position from 0 in a dimension of `size`. As in
+-- Torch7, what is cut off is the fraction of i - 1: 0.5 is the first element.
 local function position(i, size, what, where)
-   i = i - i % 1 - 1
-   if i < 0 then i = size + i + 1 end
+   i = i - 1
+   if i >= 0 then i = i - i % 1
+   else
+      i = i + -i % 1
+      if i < 0 then i = size + i + 1 end
+   end
    if not (i >= 0 and i < size) then errors.argument(2, what, where) end
    return i
 end
+
+-- The same, unchecked, for an index below 1 that stands alone: its own fraction is cut off.
+local function from_end(i, size) return size + (i < 0 and i + -i % 1 or 0) end
 
 -- The view that a table of indices and ranges selects; for a single element: nil, its offset and its storage. A table
 -- with metamethods may change the tensor while it is read, so nothing read from r before that is used afterwards.
@@ -40,16 +48,9 @@ local function resolve(r, spec)
       local size = v[2 * d - 1]
       if type(entry) == 'table' then
          local first, last = tonumber(entry[1]), tonumber(entry[2])
-         local start = first and first - first % 1 - 1 or 0
-         local stop = last and last - last % 1 - 1 or (first and start or size - 1)
-         if start < 0 then start = size + start + 1 end
-         if not (start >= 0 and start < size) then
-            errors.argument(2, 'start index out of bound', 'Tensor.c:985')
-         end
-         if stop < 0 then stop = size + stop + 1 end
-         if not (stop >= 0 and stop < size) then
-            errors.argument(2, 'end index out of bound', 'Tensor.c:994')
-         end
+         local start = first and position(first, size, 'start index out of bound', 'Tensor.c:985') or 0
+         local stop = first and start or size - 1
+         if last then stop = position(last, size, 'end index out of bound', 'Tensor.c:994') end
          if stop < start then
             errors.argument(2, 'end index must be greater or equal to start index', 'Tensor.c:996')
          end
@@ -95,7 +96,7 @@ local function install(T)
          local nd = r.nd
          if nd == 0 then errors.argument(1, 'empty tensor', 'Tensor.c:911') end
          local i, size = key - key % 1 - 1, r[1]
-         if i < 0 then i = size + i + 1 end
+         if i < 0 then i = from_end(key, size) end
          if not (i >= 0 and i < size) then errors.argument(2, 'out of range', 'Tensor.c:913') end
          if nd == 1 then return get(r.S.p, r.off + i * r[2]) end
          local v
@@ -157,7 +158,7 @@ local function install(T)
          local nd = r.nd
          if nd == 0 then errors.argument(1, 'empty tensor', 'Tensor.c:665') end
          local i, size = key - key % 1 - 1, r[1]
-         if i < 0 then i = size + i + 1 end
+         if i < 0 then i = from_end(key, size) end
          local inside = i >= 0 and i < size
          if nd == 1 and type(value) == 'number' then
             if not inside then errors.argument(2, 'out of range', 'Tensor.c:671') end

@@ -19,6 +19,11 @@ end
 
 local integer, number_in = errors.whole, errors.number_in
 
+local function check_size(n)
+   if n < 0 then errors.raise('$ Torch: invalid memory size -- maybe an overflow?') end
+   return n
+end
+
 local function new(T, first, second, third, fourth)
    local kind = type(first)
    if kind == 'table' and class.typename(first) == 'torch.Allocator' then
@@ -53,28 +58,25 @@ local function new(T, first, second, third, fourth)
       if size < 1 or size > source.n - offset then errors.raise('size out of bounds') end
       return (memory.view_storage(source, offset, size))
    end
-   local n = first == nil and 0 or integer(first, 1)
-   if n < 0 then errors.raise('$ Torch: invalid memory size -- maybe an overflow?') end
-   return (memory.new_storage(T, n))
+   return (memory.new_storage(T, first == nil and 0 or check_size(integer(first, 1))))
 end
 
 function Storage:size() return check(self, 1).n end
 
 function Storage:resize(n)
-   memory.resize_storage(check(self, 1), integer(n, 2))
+   memory.resize_storage(check(self, 1), check_size(integer(n, 2)))
    return self
 end
 
 function Storage:fill(value)
    local S = check(self, 1)
-   local set, p = S.T.set, S.p
-   value = number_in(value)
-   if not value then errors.wrong_type(2, 'number', value) end
+   local set, p, number = S.T.set, S.p, number_in(value)
+   if not number then errors.wrong_type(2, 'number', value) end
    if not S.T.here then
-      python.fill(memory.storage_handle(S), S.T.cast(value))
+      python.fill(memory.storage_handle(S), S.T.cast(number))
       return self
    end
-   for i = 0, S.n - 1 do set(p, i, value) end
+   for i = 0, S.n - 1 do set(p, i, number) end
    return self
 end
 
@@ -94,8 +96,8 @@ end
 -- The bytes of a Char or Byte storage as a string, and the inverse.
 local function string_of(self, text)
    local S = check(self, 1)
-   if text == nil then return S.n > 0 and ffi.string(S.p, S.n) or '' end
    if type(text) == 'number' then text = tostring(text) end
+   if type(text) ~= 'string' then return S.n > 0 and ffi.string(S.p, S.n) or '' end
    memory.resize_storage(S, #text)
    if #text > 0 then ffi.copy(S.p, text, #text) end
    return self
