@@ -4,15 +4,16 @@ numpy's RandomState has randomkit's own formulas, so that both draw the same num
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from torch import Tensor
 
 from lua_compat.kernels.arrays import array_of
+from lua_compat.kernels.lua_memory import array_at
 
-__all__ = ["randomkit_draw", "randomkit_names"]
+__all__ = ["randomkit_draw", "randomkit_draw_one", "randomkit_names"]
 SANDBOXED = __all__
 
 # By the types of the arguments: d a double, l an integer. Those that return integers are listed again below.
@@ -28,14 +29,6 @@ _DISTRIBUTIONS = {
     "ld": "binomial",
     "lll": "hypergeometric",
 }
-# Torch7's generator as torch.getRNGState gives it in bytes (lua_compat/lua/torch/tensor/generator.lua).
-_STATE = np.dtype(
-    [
-        ("seed", "<i8"), ("left", "<i4"), ("seeded", "<i4"), ("next", "<u8"), ("words", "<u8", 624),
-        ("x", "<f8"), ("y", "<f8"), ("rho", "<f8"), ("waiting", "<i4"), ("unused", "<i4"),
-    ]
-)  # fmt: skip
-_WORDS = 624
 _OTHER_NAMES = {"gauss": "standard_normal", "double": "random_sample"}
 _OURS: dict[str, Callable[..., Any]] = {
     "random": lambda draw, size: draw.randint(0, 2**32, size, np.int64),
@@ -46,11 +39,31 @@ _OURS: dict[str, Callable[..., Any]] = {
 }
 
 
+class _Generator(np.random.MT19937):
+    """Its state is read and written in ``words`` alone: numpy's own property costs 60 us each time."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+        self.words = array_at(self.ctypes.state_address, "Int", (625,))  # the last: the position
+        state: Any = super().state["state"]
+        if not np.array_equal(self.words, np.append(state["key"], state["pos"]).astype(np.int32)):
+            raise RuntimeError(f"numpy {np.__version__} keeps the state of MT19937 in another form")
+
+    @property
+    def state(self) -> Any:
+        return {"bit_generator": "MT19937", "state": None}
+
+    @state.setter
+    def state(self, value: Any) -> None:
+        pass
+
+
 class _Generators(threading.local):
     """numpy's generator of each thread, which gets its state before it draws: making one takes far longer."""
 
     def __init__(self) -> None:
-        self.generator = np.random.RandomState(np.random.MT19937(0))
+        self.bits = _Generator()
+        self.generator = np.random.RandomState(self.bits)
 
 
 _numpys = _Generators()
@@ -72,33 +85,34 @@ def randomkit_draw(
 ) -> float | None:
     """Fills a contiguous tensor; arguments have one element, or as many as it.
 
-    ``state``: the bytes of Torch7's generator, updated by the draws. Normal numbers are made in pairs:
-    ``waiting`` is the second one of a pair, and so is what is returned.
+    ``state``: the 624 words of Torch7's generator and the position of the next one, as ints, updated by the
+    draws. Normal numbers are made in pairs: ``waiting`` is the second one of a pair, and so is what is
+    returned.
     """
     arrays: list[Any] = [array_of(t).reshape(-1).astype(np.float64) for t in arguments]
-    for place, letter in enumerate(letters):
-        if letter == "l":
-            arrays[place] = arrays[place].astype(np.int64)
     arrays = [array[0] if array.size == 1 else array for array in arrays]
-    generator = array_of(state).view(_STATE)[0]
-    draw = _numpys.generator
-    words, position = generator["words"].astype(np.uint32), _WORDS + 1 - int(generator["left"])
-    draw.set_state(
-        {
-            "bit_generator": "MT19937",
-            "state": {"key": words, "pos": position},
-            "has_gauss": int(waiting is not None),
-            "gauss": waiting or 0.0,
-        }
-    )
-    function = _OURS.get(name)
-    if function is not None:
-        drawn = function(draw, *arrays, size=out.numel())
+    return _fill(out, state, waiting, name, letters, arrays)
+
+
+def randomkit_draw_one(
+    out: Tensor, state: Tensor, waiting: float | None, name: str, letters: str, *numbers: float
+) -> float | None:
+    """Does the same for numbers as arguments."""
+    return _fill(out, state, waiting, name, letters, numbers)
+
+
+def _fill(
+    out: Tensor, state: Tensor, waiting: float | None, name: str, letters: str, given: Sequence[Any]
+) -> float | None:
+    values = [np.int64(v) if letter == "l" else v for v, letter in zip(given, letters, strict=True)]
+    draw, words, torchs = _numpys.generator, _numpys.bits.words, array_of(state)
+    words[:] = torchs
+    draw.set_state(_numpys.bits.state | {"has_gauss": int(waiting is not None), "gauss": waiting or 0.0})
+    if name in _OURS:
+        drawn = _OURS[name](draw, *values, size=out.numel())
     else:
-        drawn = getattr(draw, _OTHER_NAMES.get(name, name))(*arrays, size=out.numel())
-    array_of(out).reshape(-1)[...] = np.asarray(drawn)
-    numpys = draw.get_state(legacy=False)
-    after = numpys["state"]
-    generator["words"], generator["left"] = after["key"], _WORDS + 1 - int(after["pos"])
-    generator["next"] = int(after["pos"]) % _WORDS
-    return float(numpys["gauss"]) if numpys["has_gauss"] else None
+        drawn = getattr(draw, _OTHER_NAMES.get(name, name))(*values, size=out.numel())
+    array_of(out).reshape(-1)[...] = drawn
+    torchs[:] = words
+    after: Any = draw.get_state(legacy=False)
+    return float(after["gauss"]) if after["has_gauss"] else None
