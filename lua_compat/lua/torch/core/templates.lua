@@ -187,8 +187,8 @@ local function inputs_of(name, text, values)
          if not seen[key] then
             local kind = type(value)
             seen[key] = true
-            inputs[#inputs + 1] = ('%s=%s %s'):format(key, kind,
-               (kind == 'string' or kind == 'number' or kind == 'boolean') and as_text(value) or '')
+            local is_text = kind == 'string' or kind == 'number' or kind == 'boolean'
+            inputs[#inputs + 1] = key .. '=' .. kind .. (is_text and as_text(value) or '')
          end
       end
       local metatable = getmetatable(values)
@@ -233,6 +233,8 @@ function templates.compile(name, text, values, also)
    end
    return chunk(unpack(given, 1, count))
 end
+
+for _, f in ipairs{ templates.compile, kept_chunk_of, inputs_of, chunk_of } do jit.off(f) end -- each call is another
 
 -- Whether a text has the given hole.
 function templates.has(text, hole) return text:find('%$' .. hole .. '%f[^%w_]') ~= nil end
