@@ -165,7 +165,7 @@ end
 local function way_to(name, trusted, one_type)
    local built
    local function make()
-      built = build(name, trusted, one_type)
+      built = shared.run_once(build)(name, trusted, one_type)
       return built
    end
    return function(...) return (built or make())(...) end, make

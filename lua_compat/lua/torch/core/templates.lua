@@ -200,7 +200,8 @@ local function inputs_of(name, text, values)
 end
 
 local OURS = debug.getinfo(1, 'S').source:sub(2)
-local python = require('th.python').functions
+local shared = require 'th.python'
+local python, run_once = shared.functions, shared.run_once
 local compiled_file = python.compiled_file -- nil in the sandbox
 
 -- The same as chunk_of, from the bytecode that has been kept.
@@ -218,7 +219,7 @@ end
 
 -- Compiles a template and returns what it evaluates to, usually a function. name: for error messages and tracebacks;
 -- values: what its holes and free names stand for, all of which it must use; also: further values, which it may use.
-function templates.compile(name, text, values, also)
+templates.compile = run_once(function(name, text, values, also)
    if also then values = setmetatable(values, { __index = also }) end
    if all_made then error(('%s was not made in time: it is not available in the sandbox'):format(name), 0) end
    local chunk, names = (compiled_file and kept_chunk_of or chunk_of)(name, text, values)
@@ -232,9 +233,7 @@ function templates.compile(name, text, values, also)
       given[count] = functions[word]
    end
    return chunk(unpack(given, 1, count))
-end
-
-for _, f in ipairs{ templates.compile, kept_chunk_of, inputs_of, chunk_of } do jit.off(f) end -- each call is another
+end)
 
 -- Whether a text has the given hole.
 function templates.has(text, hole) return text:find('%$' .. hole .. '%f[^%w_]') ~= nil end
@@ -246,7 +245,7 @@ function templates.on_first_use(make) waiting[#waiting + 1] = make end
 function templates.on_first_call(make)
    local made
    local function get()
-      made = made or make()
+      made = made or run_once(make)()
       return made
    end
    templates.on_first_use(get)
@@ -259,7 +258,7 @@ function templates.for_each(keys, make)
    local function of_key(key)
       local there = made[key]
       if not there then
-         there = make(key)
+         there = run_once(make)(key)
          made[key] = there
       end
       return there
