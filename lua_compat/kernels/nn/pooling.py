@@ -455,8 +455,9 @@ def _outside(x: Tensor, ceil: bool, numbers: tuple[int, ...]) -> list[int]:
 def volumetric_max_pooling_grad_input(
     grad: Out, x: Tensor, grad_output: Tensor, indices: Tensor, ceil: bool, *numbers: int
 ) -> None:
-    check_gradient(grad_output, (*x.shape[:-3], *_volume_sizes(x, ceil, numbers)))
     outside = _outside(x, ceil, numbers)
+    counts = [inside + out for inside, out in zip(_volume_sizes(x, ceil, numbers), outside, strict=True)]
+    check_gradient(grad_output, (*x.shape[:-3], *counts))
     grad_output, indices = without_outside(grad_output, outside), without_outside(indices, outside)
     grad_output, indices = _at_places(x, grad_output, indices, 3)
     result = _aten.max_pool3d_with_indices_backward(

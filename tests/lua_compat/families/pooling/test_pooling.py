@@ -30,3 +30,24 @@ def test_a_window_without_a_maximum_has_torch7_s_place_and_no_gradient(way: str)
         end
         """
     )
+
+
+@pytest.mark.parametrize("way", ["any", "pytorch"])
+def test_gradients_of_volumes_have_a_last_window_that_begins_outside(way: str) -> None:
+    """In ceil mode and without padding Torch7 has such a window; it has no maximum."""
+    code = """
+        require 'nn'
+        local images = torch.range(1, 16):view(1, 4, 4)
+        local of_images = nn.SpatialMaxPooling(1, 1, 2, 2):ceil()
+        local of_volumes = nn.VolumetricMaxPooling(1, 1, 1, 1, 2, 2):ceil()
+        local dilated = nn.VolumetricDilatedMaxPooling(1, 1, 1, 1, 2, 2, 0, 0, 0, 1, 2, 2):ceil()
+        local maxima = of_images:forward(images)
+        local gradient = of_images:backward(images, maxima:clone():fill(1))
+        assert(maxima:size(2) == 3 and gradient:sum() == 4)
+        for _, net in ipairs{ of_volumes, dilated } do
+           local volumes = images:view(1, 1, 4, 4)
+           assert(net:forward(volumes):equal(maxima:view(1, 1, 3, 3)))
+           assert(net:backward(volumes, net.output:clone():fill(1)):equal(gradient:view(1, 1, 4, 4)))
+        end
+    """
+    assert Runtime(way=way).run_string(code) == 0
