@@ -348,9 +348,9 @@ end
 local cells = types.cells
 local function cells_of(t) return ffi.cast(cells[t.T.size], first_element(t)) end
 
--- For each element size, a function that moves elements between a whole tensor, at indices along dimension d, and p: the
--- elements of `other` at the places of the indices, or one element for all (nil). Returns whether all indices were in
--- range. Elements are handled as whole numbers, so that NaNs keep their bits; traces are for one size.
+-- For each element size, a function that moves elements between a whole tensor, at indices along dimension d, and p:
+-- the elements of `other` at the places of the indices, or one element for all (nil). Returns whether all indices were
+-- in range. Elements are handled as whole numbers, so that NaNs keep their bits; traces are for one size.
 local MOVING = [[
    return function(whole, p, d, index, other)
       local outer, inner, i_outer, i_step, i_inner = outer_and_inner(index, d)

@@ -8,8 +8,7 @@ local few = require 'torch.luajit.elementwise'
 local finite = require('torch.luajit.finite').of_type
 local templates = require 'torch.core.templates'
 local library = require 'torch.core.library'
-local shared = require 'th.python'
-local python = shared.functions
+local python = require('th.python').functions
 local room = require 'torch.core.scratch'()
 local no = require('torch.core.ways').no
 
@@ -32,10 +31,10 @@ local GEMM_BATCH = GEMM:sub(1, -2) .. ', const void *groups, const void *matrice
 local AXPY = 'void %s(const void *n, const REAL *alpha, const void *x, const void *incx, void *y, const void *incy)'
 local SCAL = 'void %s(const void *n, const REAL *alpha, void *x, const void *incx)'
 local COPY = 'void %s(const void *n, const void *x, const void *incx, void *y, const void *incy)'
--- Larger products go through Python, whose overhead is then negligible. Before PyTorch is loaded, the limit is higher
--- for products of which kernels/alignment.py copies no factor.
-local MOST, MOST_WITHOUT_PYTORCH = 2 ^ 16, 2 ^ 19 -- elements of a matrix
-local function is_large(elements) return elements > (shared.pytorch and MOST or MOST_WITHOUT_PYTORCH) end
+-- Larger products go through Python, whose overhead is then negligible.
+local MOST_OF_MATRIX = 2 ^ 19 -- elements
+local function is_large(elements) return elements > MOST_OF_MATRIX end
+local MOST = 2 ^ 16           -- elements of vectors, or of a batch that one thread computes
 local MOST_ALONE = 2 ^ 22 -- multiplications; up to this many, one thread computes, as in kernels/openblas.py
 -- Up to this many multiplications LuaJIT computes, so that small scripts do not wait for the library to load. Only the
 -- size decides, so that equal products have equal bits whatever was computed before.
