@@ -17,6 +17,10 @@ local first_userdata = newproxy(true) -- at the state's end, finalisers are call
 -- layer's call, from one loop to the next, has more constants than a trace's default of 500.
 jit.opt.start('maxtrace=20000', 'maxmcode=40960', 'maxirconst=1000')
 
+-- What is loaded before the script stays: the collector would traverse it again and again.
+local collect = collectgarbage
+collect 'stop'
+
 -- Python's functions, looked up when they are first called: some load PyTorch, which takes more than a second.
 -- shared.names: the names of all of them, in the sandbox. shared.pytorch: whether PyTorch is loaded; Lua then leaves to
 -- it what PyTorch computes faster.
@@ -274,7 +278,9 @@ end
 function actions.start(sandboxed)
    if not sandboxed then fill_own() end
    if sandboxed then shared.number_of = assert(loadfile(folder .. '/th/addresses.lua'))() end
-   return guarded(load_torch, sandboxed)
+   local problem = guarded(load_torch, sandboxed)
+   collect('restart', -1) -- as if a cycle had just ended
+   return problem
 end
 
 function actions.file(path)
