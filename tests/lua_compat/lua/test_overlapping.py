@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from lua_compat import run
+from lua_compat.runtime.state import Runtime
 
 
 def test_results_are_those_on_copies(capfd: pytest.CaptureFixture[str]) -> None:
@@ -12,3 +13,24 @@ def test_results_are_those_on_copies(capfd: pytest.CaptureFixture[str]) -> None:
     *lines, last = capfd.readouterr().out.splitlines()
     assert not lines
     assert int(last.removesuffix(" compared")) > 1000
+
+
+@pytest.mark.parametrize("way", ["luajit", "pytorch"])
+def test_elements_that_are_repeated_and_overlap_are_written_one_after_the_other(way: str) -> None:
+    """Each element of the storage belongs to two to six elements of the tensor."""
+    code = """
+        for _, kind in ipairs{ 'Short', 'Float' } do
+           local function result(name)
+              local storage = torch[kind .. 'Storage']{ 1, 2, 3, 4, 5 }
+              local sizes, strides = torch.LongStorage{ 2, 3, 3 }, torch.LongStorage{ 0, 1, 1 }
+              local t = torch[kind .. 'Tensor']():set(storage, 1, sizes, strides)
+              local twos = torch[kind .. 'Tensor'](2, 3, 3):fill(2)
+              t[name](t, twos)
+              return table.concat(storage:totable(), ' ')
+           end
+           assert(result('add') == '5 10 15 12 9', result('add'))
+           assert(result('csub') == '-3 -6 -9 -4 1', result('csub'))
+           assert(result('cmul') == '4 32 192 64 20', result('cmul'))
+        end
+    """
+    assert Runtime(way=way).run_string(code) == 0

@@ -13,12 +13,12 @@ local function repeated_dimension(r)
    end
 end
 
--- Whether no stride exceeds the extent of the dimensions with smaller strides. (Tensors without overlap can be so,
--- too.)
+-- Whether a stride other than 0 lies within the extent of the dimensions with smaller strides. (Tensors without overlap
+-- can be so, too.)
 local function interleaved(r)
    local dimensions = {}
    for d = 1, r.nd do
-      if r[2 * d - 1] > 1 then dimensions[#dimensions + 1] = d end
+      if r[2 * d - 1] > 1 and r[2 * d] ~= 0 then dimensions[#dimensions + 1] = d end
    end
    table.sort(dimensions, function(a, b) return r[2 * a] < r[2 * b] end)
    local reach = 0 -- distance from the first element to the last, along the dimensions so far
@@ -37,13 +37,13 @@ local function kind_of_matrix(size, step, other, other_step)
    return other_step <= (size - 1) * step and 'interleaved' or nil
 end
 
--- 'repeated': some dimensions have stride 0; 'interleaved': elements may share memory in other ways; nil: none do.
+-- 'interleaved': elements may share memory in another way than by strides of 0; 'repeated': in that way alone; nil: none
+-- do.
 function overlapping.kind(r)
    if is_contiguous(r) then return nil end
    if r.nd == 2 then return kind_of_matrix(r[1], r[2], r[3], r[4]) end
    if r.nd == 1 then return kind_of_matrix(r[1], r[2], 1, 1) end
-   if repeated_dimension(r) then return 'repeated' end
-   return interleaved(r) and 'interleaved' or nil
+   return interleaved(r) and 'interleaved' or repeated_dimension(r) and 'repeated' or nil
 end
 local kind = overlapping.kind
 
