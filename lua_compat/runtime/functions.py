@@ -69,6 +69,7 @@ class Functions:
             "has_cuda": lambda: side.place is not None,
             "cuda_in_main_memory": lambda: side.in_main_memory,
             "set_num_threads": side.set_num_threads,
+            "work_instead_of_pytorch": pytorch.address_of_work_instead,
         }
         # The state keeps these functions for its whole life: objects that came and went would hit a defect of
         # lupa's (an object handed out again while its dead wrapper awaits collection loses a reference).

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
+import math
 import sys
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cache, cached_property
 
 from lua_compat.runtime.cuda_presence import why_no_cuda
 from lua_compat.runtime.slabs import MOST_SPARE, Slabs
@@ -22,6 +24,16 @@ if TYPE_CHECKING:
 def is_loaded() -> bool:
     """Returns whether this process has loaded PyTorch."""
     return "torch" in sys.modules
+
+
+@cache
+def _work_instead() -> ctypes.c_double:
+    """Returns the work that Lua has done instead of PyTorch in all threads (lua/torch/core/library.lua)."""
+    return ctypes.c_double(math.inf if is_loaded() else 0)
+
+
+def address_of_work_instead() -> int:
+    return ctypes.addressof(_work_instead())
 
 
 class PyTorch:
@@ -51,6 +63,7 @@ class PyTorch:
             from convnet_benchmarks.nets.memory.heap import keep_freed_memory
             from lua_compat.runtime.bridge import Handles
 
+        _work_instead().value = math.inf
         self.meet()
         self.slabs.keep_no_spares()
         if self._own_process:

@@ -16,7 +16,7 @@ local MOST_COPIED = 2 ^ 16 -- bytes; larger messages are handed over
 function messages.put(queue, tag, bytes)
    local S = storage.check(bytes, 1, types.Char)
    if S.n > MOST_COPIED then
-      python.queue_put(queue, tag, memory.lend(S))
+      python.queue_put(queue, tag, (memory.lend(S)))
    else
       python.queue_put_copy(queue, tag, S.n > 0 and blocks.address_of(S.p) or 0, S.n)
    end

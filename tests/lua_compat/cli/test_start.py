@@ -324,6 +324,25 @@ assert(x[1] == %d and x:size(1) == 100000)
 """
 
 
+BOUND_OF_THREADS = """
+local pool, steps = require('threads').Threads(2), {}
+pool:specific(true)
+for id = 1, 2 do
+    pool:addjob(id, function()
+        local library, steps = require 'torch.core.library', 0
+        while library.saves_pytorch(2 ^ 20) do steps = steps + 2 ^ 20 end
+        return steps
+    end, function(done) steps[id] = done end)
+    pool:synchronize()
+end
+assert(steps[1] == 2 ^ 29 and steps[2] == 0, steps[1] + steps[2])
+"""
+
+
+def test_threads_have_one_bound_of_work_instead_of_pytorchs() -> None:
+    assert loaded("-e", BOUND_OF_THREADS) == []
+
+
 def test_work_instead_of_pytorchs_has_a_bound() -> None:
     assert loaded("-e", BOUND % (1, 1)) == []  # in what is left of the bound
     assert loaded("-e", BOUND % (20, 20)) == ["torch", "numpy"]

@@ -101,6 +101,34 @@ def test_pieces_are_counted_until_pytorch_is_loaded_and_after() -> None:
     assert int(result.stdout) < 1 << 20
 
 
+def test_memory_that_comes_again_and_again_is_counted_once() -> None:
+    """A job that gets the same large tensor each time costs no cycle; what is dead is still given back."""
+    code = """
+        require 'threads'
+        local shared = require 'threads.sharedserialize'
+        local big = torch.DoubleTensor(2 ^ 20):zero()
+        local function send() return shared.load(shared.save(big)) end
+        collectgarbage()
+        local held, cycles = collection.account(), collection.cycle()
+        for number = 1, 40 do
+            local got = send()
+            got[1] = number
+            assert(big[1] == number and got:size(1) == 2 ^ 20)
+        end
+        assert(collection.cycle() <= cycles + 2, collection.cycle() - cycles)
+        assert(collection.account() < held + 2 * 8 * 2 ^ 20)
+        local got = send()
+        big = nil
+        collectgarbage()
+        assert(got[1] == 40 and collection.account() >= held)
+        got = nil
+        collectgarbage()
+        assert(collection.account() < held)
+    """
+    result = run_th("-e", "local collection = require 'torch.core.collection'\n" + code, fresh=True)
+    assert result.returncode == 0, result.stderr
+
+
 def test_what_goes_with_an_object_goes_when_it_does() -> None:
     """In the collection that finds the object dead, and not in the next one."""
     code = """

@@ -106,7 +106,8 @@ local held, own, unreleased = 0, 0, 0
 local LEAST_ROOM = 96 * 2 ^ 20
 local limit = LEAST_ROOM
 
--- Bytes allocated, or found to be in use, since the last cycle.
+-- Bytes allocated, or found to be in use, since the last cycle; without memory that another Lua state keeps, too, for
+-- which the limit is enough.
 local since_cycle = 0
 
 -- Handles to be released. They stay valid until `release` is called, which never happens while a kernel's arguments are
@@ -168,7 +169,8 @@ function collection.watch(r, handle, of_memory, address)
       holders[slot], r.slot = r, slot
    end
    local more = of_memory - bytes[slot]
-   held, since_cycle = held + more, since_cycle + math.max(more, 0)
+   held = held + more
+   if not r.kept_elsewhere then since_cycle = since_cycle + math.max(more, 0) end
    handles[slot], bytes[slot], pieces[slot] = handle or false, of_memory, address or false
 end
 

@@ -62,13 +62,16 @@ function library.is_worth_for_products(work)
 end
 
 -- Loading PyTorch takes as long as 2^30 steps of a loop. Until it is loaded, LuaJIT takes over work meant for PyTorch,
--- up to half that amount in total. This function returns whether `steps` more are within that budget. (As above, only
--- where both compute the same bits.)
+-- up to half that amount in all threads together. This function returns whether `steps` more are within that budget.
+-- (As above, only where both compute the same bits.)
 local MOST_INSTEAD = 2 ^ 29
-local instead = 0
+local instead -- a number that all threads add to
 function library.saves_pytorch(steps)
-   if shared.pytorch or instead + steps > MOST_INSTEAD then return false end
-   instead = instead + steps
+   if shared.pytorch then return false end
+   instead = instead or ffi.cast('double *', python.work_instead_of_pytorch())
+   local sum = instead[0] + steps
+   if sum > MOST_INSTEAD then return false end
+   instead[0] = sum
    return true
 end
 

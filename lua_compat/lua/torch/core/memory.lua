@@ -63,7 +63,8 @@ local function in_block(S) return S.blocks and S.blocks ~= piece end
 
 -- Called when a storage that is not in a block gets other memory or another handle.
 local function watch_storage(S)
-   watch(S, S[0], S.parent and 0 or capacity_of(S) * S.T.size, S.blocks and address_of(S.p))
+   local is_counted = S.parent or S.counted
+   watch(S, S[0], is_counted and 0 or capacity_of(S) * S.T.size, S.blocks and address_of(S.p))
 end
 
 -- The metatables of the userdata; tensor/tensor.lua and tensor/storage.lua make classes of them.
@@ -180,9 +181,18 @@ function memory.map_storage(T, filename, shared, n, removed)
    return push_storage(T, S), S
 end
 
+-- By address: the storage with which this state counts another state's memory. A state may get the same memory with
+-- every job.
+local adopted = setmetatable({}, { __mode = 'v' })
+
 -- Lets a storage without memory use the memory of another Lua state's storage: PyTorch's, or (handle: false) a piece.
-function memory.adopt(S, handle, address, base, n)
-   make_room(n * S.T.size)
+-- kept_elsewhere: that state keeps it.
+function memory.adopt(S, handle, address, base, n, kept_elsewhere)
+   S.counted, S.kept_elsewhere = adopted[address], kept_elsewhere
+   if not S.counted then
+      make_room(n * S.T.size)
+      adopted[address] = S
+   end
    S[0], S.base, S.n, S.capacity, S.blocks = handle, base, n, n, not handle and piece or nil
    S.fixed, S.shared = true, true
    S.p = cast(S.T.pointer, address) + base
@@ -585,15 +595,18 @@ local function make_piece(S)
    S.blocks = piece
 end
 
--- Lends a storage's memory to another Lua state. Returns the number by which Python knows it.
+-- Lends a storage's memory to another Lua state. Returns the number by which Python knows it, and whether it was lent
+-- before: it is then no message, but kept for many.
 function memory.lend(S)
+   local again = S.lent
+   S.lent = true
    if not root(S).blocks then
       local h, base, n = memory.pin(S)
-      return python.lend(h, S.T.code, base, n)
+      return python.lend(h, S.T.code, base, n), again
    end
    leave_for_others(S, request_piece)
    fix(S, make_piece)
-   return python.lend_slab(address_of(S.p), S.T.code, 0, S.n)
+   return python.lend_slab(address_of(S.p), S.T.code, 0, S.n), again
 end
 
 -- The Python handle of a tensor that a kernel may resize; its memory must be PyTorch's, unless it is shared.
