@@ -446,11 +446,10 @@ function along.select(r, t, d, index)
    local p, q, last = first_element(r), first_element(t), t[2 * d - 1]
    local outer, inner = outer_and_inner(r, d)
    if is_contiguous(t) and (d == 1 or inner * T.size >= BLOCK) then
+      local bytes = inner * T.size
       for o = 0, outer - 1 do
-         for k = 0, n - 1 do
-            copy(p + (o * n + k) * inner, q + (o * last + place(places, k * place_step, last) - 1) * inner,
-               inner * T.size)
-         end
+         local to, from = p + o * n * inner, q + (o * last - 1) * inner
+         for k = 0, n - 1 do copy(to + k * inner, from + place(places, k * place_step, last) * inner, bytes) end
       end
       return true
    end
