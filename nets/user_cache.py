@@ -90,13 +90,12 @@ def make_folder(path: str | Path) -> None:
 
 def replace_whole(path: str | Path, content: bytes) -> None:
     """Replaces ``path`` atomically; makes its folder if needed."""
-    import tempfile
-
-    folder, prefix = os.path.split(path)
-    make_folder(folder or os.curdir)
-    handle, name = tempfile.mkstemp(dir=folder or os.curdir, prefix=prefix)
+    make_folder(os.path.dirname(path) or os.curdir)
+    name = f"{path}.{os.getpid()}.{os.urandom(4).hex()}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    handle = os.open(name, flags, 0o600)
     try:
-        with os.fdopen(handle, "wb") as file:
+        with open(handle, "wb") as file:
             file.write(content)
         os.replace(name, path)
     except BaseException:

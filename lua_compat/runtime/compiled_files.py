@@ -70,12 +70,17 @@ class CompiledFiles:
             return
         now = CompiledFiles(self._library)  # others may have written meanwhile
         now._read_index()
-        entries = {**{name: now._kept(name) for name in now._index or ()}, **self._added}
+        whole = now._read(now._start, _MOST_BYTES)
+        entries = {
+            name: (state, whole[place : place + size], checksum)
+            for name, (state, place, size, checksum) in (now._index or {}).items()
+        }
+        for name, (state, content) in self._added.items():
+            entries[name] = state, content, zlib.crc32(content)
         index, contents, place = {}, [], 0
-        for name, entry in entries.items():
-            if entry and entry[0] == now._state(name[0]):
-                state, content = entry
-                index[name] = state, place, len(content), zlib.crc32(content)
+        for name, (state, content, checksum) in entries.items():
+            if state == now._state(name[0]):
+                index[name] = state, place, len(content), checksum
                 contents.append(content)
                 place += len(content)
         header = marshal.dumps((self._of_library(), index))
