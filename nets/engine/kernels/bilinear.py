@@ -37,7 +37,7 @@ from convnet_benchmarks.nets.engine.shapes import ConvolutionShape, even_share, 
 from convnet_benchmarks.nets.engine.weights import CachedWeight
 
 # Transformed inputs and outputs of a piece, unless a multiple of the transformed weight is more.
-PIECE_BYTES = 4 << 20
+PIECE_BYTES = 2 << 20
 _OF_WEIGHT = 2
 TILES_PER_PIECE = 64  # at least
 BLOCK_BYTES = 4 << 20  # of transformed weight gradient computed and consumed at a time

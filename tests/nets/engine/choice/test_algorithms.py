@@ -3,11 +3,12 @@ from typing import Any
 import pytest
 import torch
 
-from convnet_benchmarks.nets.engine.choice.algorithms import likely_fastest, worth_timing
+from convnet_benchmarks.nets.engine.choice.algorithms import candidates, likely_fastest, worth_timing
 from convnet_benchmarks.nets.engine.kernels.kernel import Kernel
 from convnet_benchmarks.nets.engine.memory import Memory
 from convnet_benchmarks.nets.engine.shapes import ConvolutionShape
 from convnet_benchmarks.nets.phases import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
+from tests.helpers.engine_conditions import needs_compiler
 
 
 def never(memory: Memory) -> Kernel:
@@ -33,6 +34,20 @@ def convolution(
     pad = kernel // 2
     sizes = ((size, size), (kernel, kernel), (stride, stride), (pad, pad))
     return ConvolutionShape(batch, *channels, *sizes, torch.float32)
+
+
+@needs_compiler
+def test_training_keeps_both_packed_copies_of_a_transformed_weight_if_they_are_small() -> None:
+    def tiles_of_panels(channels: int, phase: str) -> list[int]:
+        shape = convolution((channels, channels), 28, 3, batch=16)
+        names = (f"winograd({tile}, panels)" for tile in range(2, 7))
+        found = candidates(shape, phase)
+        return [tile for tile, name in enumerate(names, 2) if name in found]
+
+    assert tiles_of_panels(256, FORWARD) == tiles_of_panels(256, INPUT_GRADIENT) == [2, 3, 4, 5, 6]  # 34 MB
+    assert tiles_of_panels(288, FORWARD) == [2, 3, 4, 5]  # 33 MB; 42 MB for a tile of 6
+    assert tiles_of_panels(512, FORWARD) == [2, 3, 4]  # at most eight times the weight
+    assert tiles_of_panels(64, WEIGHT_GRADIENT) == []
 
 
 TILES = "winograd(2, compiled)"
