@@ -37,8 +37,8 @@ local function kind_of_matrix(size, step, other, other_step)
    return other_step <= (size - 1) * step and 'interleaved' or nil
 end
 
--- 'interleaved': elements may share memory in another way than by strides of 0; 'repeated': in that way alone; nil: none
--- do.
+-- 'interleaved': elements may share memory in another way than by strides of 0; 'repeated': in that way alone; nil:
+-- none do.
 function overlapping.kind(r)
    if is_contiguous(r) then return nil end
    if r.nd == 2 then return kind_of_matrix(r[1], r[2], r[3], r[4]) end
