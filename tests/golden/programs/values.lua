@@ -318,3 +318,4 @@ end
 why('Torch: .*overflow', function() torch.IntStorage(2):resize(-1) end)
 why('Torch: .*overflow', function() torch.IntStorage(-1) end)
 print(torch.IntStorage(-0.5):size())
+why('out of bounds', function() nn.View(-1):setNumInputDims(3):forward(torch.ones(2)) end)

@@ -42,12 +42,12 @@ end
 
 -- The number of examples in the input; nil for a single example without a batch dimension.
 local function batch_size(self, input)
-   local sizes = input:size():totable()
+   local sizes = input:size()
    local dims = self.numInputDims or #sizes
    local elements, batch = 1, 1
    for d = #sizes, #sizes - dims + 1, -1 do elements = elements * sizes[d] end
    if elements % self.numElements ~= 0 then
-      error(('input view (%s) and desired view (%s) do not match'):format(table.concat(sizes, 'x'),
+      error(('input view (%s) and desired view (%s) do not match'):format(table.concat(sizes:totable(), 'x'),
          table.concat(self.size:totable(), 'x')), 3)
    end
    batch = elements / self.numElements
