@@ -18,12 +18,14 @@ def is_compiled(module: nn.Module) -> bool:
 
 
 def let_mode_be_set(module: nn.Module) -> nn.Module:
-    """Returns ``module``, whose exported programs (torch.export) now ignore ``train`` and ``eval``: they
-    refuse them otherwise, as their mode was fixed by the export."""
+    """Returns ``module``, whose parts all have a mode now: exported programs (torch.export) refuse ``train``
+    and ``eval``, and frozen ones of TorchScript have none. It does not change what they compute."""
     for part in module.modules():
         if isinstance(part, GraphModule):
             for name in ("train", "eval"):
                 vars(part).pop(name, None)
+        elif not hasattr(part, "training"):
+            part.eval()
     return module
 
 

@@ -257,11 +257,26 @@ def _inference(
         _check_compiler()
         run = torch.compile(module)
 
+    mode = mode_of_inference(lambda: run(input))
+
     def infer() -> Any:
-        with torch.inference_mode():
+        with mode():
             return run(input)
 
     return infer
+
+
+def mode_of_inference(run: Callable[[], object]) -> "type[torch.inference_mode] | type[torch.no_grad]":
+    """Returns PyTorch's inference mode; ``no_grad`` if ``run``, a pass, computes gradients itself: that mode
+    refuses them."""
+    import torch
+
+    try:
+        with torch.inference_mode():
+            run()
+    except RuntimeError:
+        return torch.no_grad
+    return torch.inference_mode
 
 
 def _captured(module: "nn.Module", input: Any, device: "torch.device") -> Callable[[], Any]:

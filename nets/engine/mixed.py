@@ -52,13 +52,17 @@ class MixedPhases(AutogradPhases):
         return recorder_of(module, calls) if part is None else PartRecorder(part, calls, self._inference)
 
     def updateOutput(self, input: Any) -> Any:
-        if [part.training for part in self.module.modules()] != self._modes:
+        if self._parts and [part.training for part in self.module.modules()] != self._modes:
             raise RuntimeError("the module has changed between training and evaluation: compile it again")
         for part in self._parts.values():
             part.begin()
         if not self._inference:
             return super().updateOutput(input)
+        self._calls.clear()  # of what runs with gradients all the same
         with torch.no_grad():
+            if self._calls.first:
+                self._calls.first, self._graph_input = False, input
+                return self._first_output()
             return self.module(input)
 
     @property

@@ -123,7 +123,10 @@ def _close(parts: dict[nn.Module, Part]) -> None:
 
 
 def _observed(module: nn.Module, input: Any, inference: bool, why_not: str) -> tuple[Shapes, Seen]:
-    """Runs the module once; returns the shapes that each part of it gets, and the parts that are called."""
+    """Runs the module once; returns the shapes that each part of it gets, and the parts that are called.
+
+    There are no shapes where the forward changes the mode, which a plan would not follow.
+    """
     shapes: Shapes = {}
     calls: list[nn.Module] = []
     outer: set[nn.Module] = set()
@@ -145,7 +148,10 @@ def _observed(module: nn.Module, input: Any, inference: bool, why_not: str) -> t
     hooks += [part.register_forward_hook(leave) for part in names]
     try:
         with KeptState(module), torch.set_grad_enabled(not inference):
+            modes = [part.training for part in module.modules()]
             module(input)
+            if [part.training for part in module.modules()] != modes:
+                shapes.clear()
     except Exception as error:  # any error of the net for this input
         said = str(error).strip().splitlines() or [type(error).__name__]
         raise CompileError(why_not or f"{type(net_within(module)).__name__}: {said[0]}") from error

@@ -151,6 +151,10 @@ def scripted() -> nn.Module:
     return torch.jit.script(nn.Sequential(nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 3)))
 
 
+def frozen() -> nn.Module:
+    return torch.jit.freeze(scripted().eval())
+
+
 def exported() -> nn.Module:
     return nn.Sequential(torch.export.export(nn.Linear(6, 3), (torch.zeros(2, 6),)).module())
 

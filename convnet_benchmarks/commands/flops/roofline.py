@@ -11,6 +11,7 @@ from torch import nn
 from convnet_benchmarks.nets.phases import forward_only
 from convnet_benchmarks.timing.layers import time_layers
 from convnet_benchmarks.timing.loops import Clock, run_loop, warm_up
+from convnet_benchmarks.workload.kernels import mode_of_inference
 from convnet_benchmarks.workload.operations.counting import OUTSIDE, LayerCount, count_forward
 from convnet_benchmarks.workload.tensors import tensors_in
 
@@ -111,7 +112,7 @@ def _best_seconds(work: Callable[[], object], clock: Clock) -> float:
 def layer_points(module: nn.Module, input: Any, clock: Clock, roofs: Roofs, passes: int) -> list[LayerPoint]:
     """Returns every layer of a forward pass, timed as part of the whole."""
     counts = [layer for layer in count_forward(module, input).layers if layer.path != OUTSIDE]
-    with torch.inference_mode(), forward_only():
+    with forward_only(), mode_of_inference(lambda: module(input))():
         warm_up(lambda: module(input), clock)
         times = time_layers(module, input, clock, passes)
     number = next(module.parameters(), tensors_in(input)[0])

@@ -11,7 +11,12 @@ from convnet_benchmarks.timing.conditions import watched
 from convnet_benchmarks.timing.loops import Clock, Watch, device_clock, run_loop, warm_up, watched_loop
 from convnet_benchmarks.workload.backends import BACKENDS, Backend, UnsupportedError
 from convnet_benchmarks.workload.inputs import batch_for
-from convnet_benchmarks.workload.kernels import framework_switches, laid_out, open_inference
+from convnet_benchmarks.workload.kernels import (
+    framework_switches,
+    laid_out,
+    mode_of_inference,
+    open_inference,
+)
 from convnet_benchmarks.workload.ran import ran_on
 
 if TYPE_CHECKING:
@@ -82,7 +87,6 @@ def _measured(request: dict[str, Any], backend: Backend) -> dict[str, Any]:
 def _inference(
     module: "nn.Module", input: Any, device: "torch.device", clock: Clock, request: dict[str, Any]
 ) -> dict[str, Any]:
-    import torch
 
     from convnet_benchmarks.timing.layers import empty_layer_ms, time_layers
 
@@ -90,7 +94,7 @@ def _inference(
         module(input)
 
     found: dict[str, Any] = {}
-    with torch.inference_mode():
+    with mode_of_inference(forward)():
         warm_up(forward, clock)
         with watched(device, clock) as conditions:
             times = time_layers(module, input, clock, request["passes"], conditions)

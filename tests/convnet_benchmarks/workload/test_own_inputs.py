@@ -19,6 +19,7 @@ from convnet_benchmarks.nets.several_inputs import ListOfSamples, SeveralInputs
 from convnet_benchmarks.options.types import input_size, input_sizes, names
 from convnet_benchmarks.workload.author_errors import without_tensors
 from convnet_benchmarks.workload.inputs import in_format
+from convnet_benchmarks.workload.kernels import mode_of_inference
 from convnet_benchmarks.workload.own_inputs import own_batch
 from tests.helpers import own_nets
 from tests.helpers.commands import Finished, run_python
@@ -169,6 +170,17 @@ def test_the_error_of_torchscript_is_its_end() -> None:
     )
 
 
+def test_inference_is_without_gradients_where_the_net_computes_some() -> None:
+    x = torch.randn(2, 3)
+
+    def pass_of_its_own() -> None:
+        with torch.enable_grad():
+            nn.Linear(3, 1)(x.clone().requires_grad_()).sum().backward()
+
+    assert mode_of_inference(pass_of_its_own) is torch.no_grad
+    assert mode_of_inference(lambda: nn.Linear(3, 1)(x)) is torch.inference_mode
+
+
 def test_a_net_of_one_batch_size_is_tried_on_that() -> None:
     assert own_batch(*own(own_nets.FixedBatch(), 6), 4, 1, *CPU, "here").shape == (4, 6)
     message = r"here: own fails on an input of 5x6: shape '\[4, 6\]' is invalid"
@@ -209,7 +221,8 @@ def test_complex_numbers_stay_complex() -> None:
         (("made", "6"), ":TOTAL:"),
         (("scripted", "6"), "note: TorchScript does not tell parameters apart"),
         (("scripted", "6", "--backend", "auto"), "note: PyTorch's autograd runs it all"),
-        (("exported", "6", "--backend", "auto", "-batch_size", "2"), "auto"),
+        (("frozen", "6", "--backend", "auto"), "note: PyTorch's autograd runs it all"),
+        (("exported", "6", "--backend", "auto", "-batch_size", "2"), "backend auto"),
         (("halves", "6"), "note: the net's bfloat16 numbers were converted to float32; --dtype bfloat16"),
         (("TakesList", "[3x8x8]", "-batch_size", "3"), ":TOTAL:"),
     ],

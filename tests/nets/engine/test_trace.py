@@ -2,10 +2,10 @@ import random
 
 import pytest
 import torch
-from torch import fx, nn
+from torch import Tensor, fx, nn
 from torch.nn.utils import parametrizations
 
-from convnet_benchmarks.nets.engine.trace import CompileError, trace
+from convnet_benchmarks.nets.engine.trace import CompileError, check_same, trace
 from tests.helpers.commands import run_python
 
 
@@ -51,6 +51,22 @@ def test_what_torch_fx_compiled_is_traced_as_the_net_that_it_was() -> None:
         torch.zeros(1, 2, 5, 5),
     )
     assert trace(fx.symbolic_trace(net), x).shapes == trace(net, x).shapes
+
+
+class LogOfLess(nn.Linear):
+    """NaN where an element is below ``level``."""
+
+    level = 100.0
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.log(super().forward(x) - self.level)
+
+
+@pytest.mark.parametrize("level", [100.0, 0.0, -torch.inf])
+def test_a_net_that_gives_what_is_no_number_is_traced(level: float) -> None:
+    net, x = LogOfLess(8, 8), torch.zeros(2, 8)
+    net.level = level
+    check_same(net, trace(net, x), torch.float32)
 
 
 def test_what_keeps_its_elements_in_order_is_known_without_loading_sympy() -> None:

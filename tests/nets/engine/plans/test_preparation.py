@@ -1,6 +1,7 @@
 """Nets that are no list of the engine's operations: parts on the engine, the rest on PyTorch."""
 
 import random
+import weakref
 from typing import Any
 
 import pytest
@@ -460,6 +461,70 @@ def test_inference_of_several_inputs() -> None:
                 expected = module(input)
             torch.testing.assert_close(found, expected)
         assert "mm" in {one for names in algorithms(phases).values() for one in names}
+
+
+@pytest.mark.parametrize("inference", [False, True])
+def test_a_forward_that_changes_the_mode(inference: bool) -> None:
+    """As of Monte Carlo dropout; random numbers are PyTorch's then."""
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear, self.dropout = nn.Sequential(nn.Linear(8, 8), nn.ReLU()), nn.Dropout()
+
+        def forward(self, x: Tensor) -> Tensor:
+            self.dropout.train()
+            self.linear.eval()
+            return self.dropout(self.linear(x))
+
+    net, x = Net().train(not inference), torch.randn(3, 8)
+    torch.manual_seed(1)
+    expected = net(x).detach()
+    net.train(not inference)
+    with prepare(net, x, backend="auto", inference=inference) as phases:
+        for _ in range(2):
+            torch.manual_seed(1)
+            torch.testing.assert_close(phases.updateOutput(x), expected)
+
+
+class DifferentiatesItself(nn.Module):
+    """With a penalty on its gradient."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Sequential(nn.Linear(8, 8), nn.Tanh()), nn.Linear(8, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        with torch.enable_grad():
+            x = x.detach().requires_grad_()
+            y = self.second(self.first(x))
+            (gradient,) = torch.autograd.grad(y.sum(), x, create_graph=True)
+        return y + gradient.square().sum(1, keepdim=True)
+
+
+def test_inference_of_a_forward_that_differentiates_itself() -> None:
+    net, x = DifferentiatesItself().eval(), torch.randn(3, 8)
+    with prepare(net, x, backend="mm", inference=True) as phases:
+        for _ in range(2):
+            torch.testing.assert_close(phases.updateOutput(x), net(x))
+
+
+def test_inference_keeps_nothing_of_what_runs_with_gradients() -> None:
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = nn.Linear(8, 8)
+
+        def forward(self, x: Tensor) -> Any:
+            with torch.enable_grad():
+                return {"y": self.linear(x)}
+
+    net, x = Net().eval(), torch.randn(3, 8)
+    with prepare(net, x, backend="mm", inference=True) as phases:
+        for _ in range(5):
+            output = weakref.ref(phases.updateOutput(x)["y"])
+        phases.updateOutput(x)
+        assert output() is None
 
 
 def test_the_mode_is_fixed() -> None:
