@@ -319,3 +319,9 @@ why('Torch: .*overflow', function() torch.IntStorage(2):resize(-1) end)
 why('Torch: .*overflow', function() torch.IntStorage(-1) end)
 print(torch.IntStorage(-0.5):size())
 why('out of bounds', function() nn.View(-1):setNumInputDims(3):forward(torch.ones(2)) end)
+
+print '-- whole numbers of 64 bits'
+local large = torch.LongTensor{ 2 ^ 53, 5 }
+local larger = large:clone():add(1)
+larger[2] = 5
+print(large:equal(larger), large:equal(large:clone()), large:eq(larger):sum(), torch.LongTensor{ 3 }:equal(torch.LongTensor{ 3 }))

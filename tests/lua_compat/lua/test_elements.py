@@ -48,3 +48,17 @@ def test_elements_that_lie_apart_in_many_dimensions(seed: int) -> None:
         """
     )
     assert Runtime(way="luajit").run_string(code) == 0
+
+
+def test_shifts_of_64_bits_are_the_same_once_loops_are_compiled() -> None:
+    """LuaJIT's compiled code left numbers as they were."""
+    code = """
+        local numbers, by = torch.LongTensor{ 2 ^ 40, -3 }, torch.LongTensor{ 2, 3 }
+        local last
+        for _ = 1, 200 do last = numbers:clone():lshift(3) assert(last[1] == 2 ^ 43 and last[2] == -24) end
+        for _ = 1, 200 do last = numbers:clone():rshift(2) assert(last[1] == 2 ^ 38 and last[2] == 2 ^ 62) end
+        for _ = 1, 200 do last:copy(numbers):lshift(3) assert(last[1] == 2 ^ 43 and last[2] == -24) end
+        for _ = 1, 200 do last = torch.clshift(numbers, by) assert(last[1] == 2 ^ 42 and last[2] == -24) end
+        for _ = 1, 200 do last:copy(numbers):crshift(by) assert(last[1] == 2 ^ 38 and last[2] == 2 ^ 61) end
+    """
+    assert Runtime(way="luajit").run_string(code) == 0
