@@ -214,6 +214,11 @@ def laid_out(backend: Backend, module: "nn.Module", input: Any, device: "torch.d
             f"channels-last: PyTorch may crash in the convolution {unsafe}, which has a stride and a padding "
             "of more than half its window; accepted for it: backend stock"
         )
+    if any(parameter.dim() == 5 for parameter in module.parameters()):
+        raise UnsupportedError(
+            "channels-last: PyTorch has this layout for images only, and the net has parameters of five "
+            "dimensions; accepted for it: backend stock"
+        )
     layout = torch.channels_last
     module.to(memory_format=layout)  # type: ignore[call-overload]
     return tree_map(lambda one: one.contiguous(memory_format=layout) if one.dim() == 4 else one, input)

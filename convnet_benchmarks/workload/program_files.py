@@ -52,9 +52,10 @@ def write_program(
         raise UserError(f"{option}: {lua}; write .pt or .t7")
     parameter = next((p for p in module.parameters() if p.is_floating_point()), None)
     dtype = torch.get_default_dtype() if parameter is None else parameter.dtype
-    if path.lower().endswith(".onnx") and dtype == torch.float64 and not as_it_is:
+    is_onnx = path.lower().endswith(".onnx")
+    if is_onnx and dtype == torch.float64 and not as_it_is:
         module, dtype = module.float(), torch.float32
-    write = _write_onnx if path.lower().endswith(".onnx") else _write_exported
+    write = _write_onnx if is_onnx else _write_exported
     try:
         program = _Program(module.eval(), sizes, dtype)
         with replaced_when_whole(path) as temporary, warnings.catch_warnings():
@@ -68,6 +69,9 @@ def write_program(
         raise UserError(f"{option}: PyTorch cannot export this net: {reason.strip()}") from None
     if program.states:
         print(f"{path}: {program.told()}", file=sys.stderr)
+    if is_onnx and dtype in (torch.float64, torch.bfloat16):
+        lacks = f"ONNX Runtime lacks layers in {str(dtype).removeprefix('torch.')}, such as convolutions"
+        print(f"{path}: {lacks}; --dtype float32 runs there", file=sys.stderr)
 
 
 class _Program:

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from convnet_benchmarks.nets.registry import NETS, build
+from convnet_benchmarks.workload import program_files
 from convnet_benchmarks.workload.program_files import write_program
 from lua_compat import t7
 from lua_compat.conversion import to_torch
@@ -173,6 +174,22 @@ def test_cudnns_lstm_has_states_of_all_its_layers(tmp_path: Path, capsys: pytest
     first, *states = program(x[:4], *states)
     second, *_ = program(x[4:], *states)
     torch.testing.assert_close(torch.cat([first, second]), net(x))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "lacks"), [(torch.float64, True), (torch.bfloat16, True), (torch.half, False)]
+)
+def test_number_types_that_onnx_runtime_lacks_are_told(
+    dtype: torch.dtype,
+    lacks: bool,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setattr(program_files, "_write_onnx", lambda program, file: None)  # needs a package
+    program_files.write_program(nn.Linear(3, 2).to(dtype), str(tmp_path / "net.onnx"), [(None, 3)], "", True)
+    said = capsys.readouterr().err
+    assert said.endswith("such as convolutions; --dtype float32 runs there\n") if lacks else said == ""
 
 
 @pytest.mark.slow

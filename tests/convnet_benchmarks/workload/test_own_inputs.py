@@ -18,8 +18,9 @@ from convnet_benchmarks.nets.phases import AutogradPhases
 from convnet_benchmarks.nets.several_inputs import ListOfSamples, SeveralInputs
 from convnet_benchmarks.options.types import input_size, input_sizes, names
 from convnet_benchmarks.workload.author_errors import without_tensors
+from convnet_benchmarks.workload.backends import BACKENDS, UnsupportedError
 from convnet_benchmarks.workload.inputs import in_format
-from convnet_benchmarks.workload.kernels import mode_of_inference
+from convnet_benchmarks.workload.kernels import laid_out, mode_of_inference
 from convnet_benchmarks.workload.own_inputs import own_batch
 from tests.helpers import own_nets
 from tests.helpers.commands import Finished, run_python
@@ -168,6 +169,12 @@ def test_the_error_of_torchscript_is_its_end() -> None:
     assert str(refused.value) == (
         "option --net: net fails on an input of 2x7: mat1 and mat2 shapes cannot be multiplied (2x7 and 6x5)"
     )
+
+
+def test_channels_last_is_for_images_only() -> None:
+    backend, x = BACKENDS["channels-last"], torch.zeros(1, 2, 4, 4, 4)
+    with pytest.raises(UnsupportedError, match="the net has parameters of five dimensions"):
+        laid_out(backend, nn.Conv3d(2, 2, 3), x, torch.device("cpu"))
 
 
 def test_inference_is_without_gradients_where_the_net_computes_some() -> None:
