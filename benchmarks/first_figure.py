@@ -7,22 +7,20 @@ C code is compiled, and nothing is known of any kernel. ``import torch`` takes t
 many processes that compute without end run beside them. Ratios are those of the medians.
 """
 
-import contextlib
 import os
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 
 from benchmarks import performance
+from benchmarks.helpers.beside import others
 from convnet_benchmarks.tables import Column, Table
 
 LABEL = ":dry-run():"
-BUSY = "while True: pass"
 COLUMNS = (
     *(Column(name) for name in ("busy processes", "backend", "batch")),
     *(Column(name, "s", digits=3) for name in ("import torch", "first figure", "whole command")),
@@ -46,18 +44,6 @@ def main() -> None:
         table.rows.append([busy, backend, batch, torch, first, whole, first / torch, whole / torch])
         print(*table.texts()[-1], sep="\t", file=sys.stderr, flush=True)
     performance.report("first_figure", table, options)
-
-
-@contextlib.contextmanager
-def others(count: int) -> Iterator[None]:
-    """Runs so many other programs meanwhile."""
-    running = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(count)]
-    try:
-        yield
-    finally:
-        for one in running:
-            one.kill()
-            one.wait()
 
 
 def measured(script: Path, backend: str, batch: int) -> tuple[float, float, float]:

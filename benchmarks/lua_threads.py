@@ -1,13 +1,15 @@
 """Measures what the Lua package threads costs: empty jobs, threads, handing over a batch of images.
 
-    python -m benchmarks.lua_threads [--torch7 COMMAND] [--rounds 5]
+    python -m benchmarks.lua_threads [--torch7 COMMAND] [--rounds 5] [--waiting 0 1]
 
 COMMAND runs a Lua script under real Torch7 with its package threads. The two take turns; the output shows the
-medians over the rounds, in microseconds.
+medians over the rounds, in microseconds. ``--waiting``: what it costs instead that PyTorch's threads wait for
+each other, beside so many programs that compute without end.
 """
 
 from benchmarks import performance
-from benchmarks.helpers.lua_in_turns import in_turns, medians, options
+from benchmarks.helpers.lua_in_turns import in_turns, medians, parser_of_rounds
+from benchmarks.helpers.waiting_threads import waiting_costs
 
 SCRIPT = """
 require 'torch'
@@ -47,9 +49,14 @@ end)
 
 
 def main() -> None:
-    given = options("lua_threads", __doc__, rounds=5)
-    found = medians(SCRIPT, given.torch7, given.rounds)
-    performance.report("lua_threads", in_turns("us", found), given)
+    parser = parser_of_rounds("lua_threads", __doc__, rounds=5)
+    parser.add_argument("--waiting", type=int, nargs="+", metavar="BUSY", help="busy programs beside it")
+    given = parser.parse_args()
+    if given.waiting:
+        table = waiting_costs(given.waiting, given.rounds)
+    else:
+        table = in_turns("us", medians(SCRIPT, given.torch7, given.rounds))
+    performance.report("lua_threads", table, given)
 
 
 if __name__ == "__main__":

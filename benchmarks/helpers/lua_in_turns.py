@@ -13,12 +13,16 @@ from benchmarks import performance
 from convnet_benchmarks.tables import Cell, Column, Table
 
 
-def options(name: str, description: str | None, rounds: int) -> argparse.Namespace:
-    """Parses ``torch7`` and ``rounds`` from the command line; ``rounds`` is the default number of rounds."""
+def parser_of_rounds(name: str, description: str | None, rounds: int) -> argparse.ArgumentParser:
+    """Returns a parser of ``torch7`` and ``rounds``; ``rounds`` is the default number of rounds."""
     parser = performance.parser(name, description)
     parser.add_argument("--torch7", help="a command that runs Lua scripts under real Torch7")
     parser.add_argument("--rounds", type=int, default=rounds)
-    return parser.parse_args()
+    return parser
+
+
+def options(name: str, description: str | None, rounds: int) -> argparse.Namespace:
+    return parser_of_rounds(name, description, rounds).parse_args()
 
 
 def medians(source: str, torch7: str | None, rounds: int) -> dict[str, dict[str, float]]:

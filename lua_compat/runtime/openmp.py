@@ -2,10 +2,10 @@
 
 from collections.abc import MutableMapping
 
-_SET_BY_USERS = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME", "KMP_LIBRARY")
-# Some ten microseconds: the time between two loops of a script. Sleeping at once (OMP_WAIT_POLICY=PASSIVE)
-# makes short loops twice as slow on a quiet machine.
-_SPINS = 5000
+SET_BY_USERS = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME", "KMP_LIBRARY")
+# About 50 microseconds, longer than the time between two loops of a script. Sleeping at once
+# (OMP_WAIT_POLICY=PASSIVE) makes short loops twice as slow on a quiet machine.
+_SPINS = 1000
 
 
 def wait_briefly(environment: MutableMapping[str, str]) -> None:
@@ -15,5 +15,5 @@ def wait_briefly(environment: MutableMapping[str, str]) -> None:
     By default they spin for milliseconds. If other programs run, a spinning thread occupies the core that the
     thread it waits for needs. OpenMP reads the variable when it is loaded.
     """
-    if not any(name in environment for name in _SET_BY_USERS):
+    if not any(name in environment for name in SET_BY_USERS):
         environment["GOMP_SPINCOUNT"] = str(_SPINS)

@@ -17,5 +17,5 @@ def test_what_a_script_finds_in_its_environment(given: dict[str, str], options: 
     environment = {name: value for name, value in os.environ.items() if name not in WAYS} | given
     command = [sys.executable, "-m", "lua_compat", *options, "-e", "print(os.getenv('GOMP_SPINCOUNT'))"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
-    wanted = given.get("GOMP_SPINCOUNT", "nil") if given else "5000"
+    wanted = given.get("GOMP_SPINCOUNT", "nil") if given else "1000"
     assert done.stdout.strip() == wanted, done.stderr
