@@ -51,12 +51,12 @@ def answer(
     if why:
         raise UserError(f"option --backends: {why}")
     dtype = getattr(torch, variant.dtype)
-    own = in_format(copy.deepcopy(module), device, dtype).eval()
     layout = torch.channels_last if variant.backend.channels_last else torch.contiguous_format
     shape = (batch_size, *examples.image(0).shape)
     where = f"option --backends: {variant.name} on {batch_size} images of {'x'.join(map(str, shape[1:]))}"
     try:
         with one_line_errors(where):
+            own = in_format(copy.deepcopy(module), device, dtype).eval()
             # One input for all batches: a backend is opened for it. A last, smaller batch leaves old images.
             input = torch.zeros(shape, device=device, dtype=dtype).contiguous(memory_format=layout)
             with open_inference(variant.backend, own, input, device) as opened:

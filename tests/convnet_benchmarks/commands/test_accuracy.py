@@ -12,13 +12,14 @@ from torch import nn
 
 from convnet_benchmarks.cli import main
 from convnet_benchmarks.commands.accuracy import digits, image_folder
-from convnet_benchmarks.commands.accuracy.agreement import compare
-from convnet_benchmarks.commands.accuracy.examples import check_labels
+from convnet_benchmarks.commands.accuracy.agreement import answer, compare
+from convnet_benchmarks.commands.accuracy.examples import Examples, check_labels
 from convnet_benchmarks.commands.accuracy.image_folder import Preprocessing
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.nets import registry
 from convnet_benchmarks.options.nets import find_net
 from convnet_benchmarks.progress import Progress
+from convnet_benchmarks.workload import variants
 from tests.helpers.commands import run_python
 
 COMMAND = ("-m", "convnet_benchmarks", "accuracy", "--threads", "1")
@@ -230,6 +231,21 @@ def garbage(folder: Path, suffix: str) -> str:
     path = folder / f"garbage{suffix}"
     path.write_bytes(b"garbage" * 20)
     return str(path)
+
+
+def test_a_net_that_cannot_be_copied_is_one_line() -> None:
+    examples = Examples(["one"], [0], lambda position: torch.zeros(3, 4, 4))
+    where = "option --backends: stock on 2 images of 3x4x4: Attempted to use an uninitialized parameter"
+    with pytest.raises(UserError, match=where):
+        answer(
+            variants.find("stock", "float32", "--backends"),
+            nn.LazyBatchNorm2d(),
+            examples,
+            2,
+            torch.device("cpu"),
+            Progress(1),
+            [],
+        )
 
 
 def test_a_batch_that_is_out_of_memory_is_one_line(
