@@ -18,7 +18,7 @@ except ImportError:  # not on Windows
 
 from convnet_benchmarks.nets.user_cache import make_folder, read_own, replace_whole, user_cache
 
-VERSION = 11
+VERSION = 12
 _MOST_BYTES = 64 << 20  # of the file
 
 Times = dict[str, dict[str, float]]  # what ran -> candidate -> ms, infinite for one that cannot run
