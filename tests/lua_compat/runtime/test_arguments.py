@@ -217,6 +217,25 @@ def test_a_step_backwards_is_refused(tmp_path: Path) -> None:
     )
 
 
+def test_recursion_through_gsub_ends_after_a_hook_that_raised_anywhere(tmp_path: Path) -> None:
+    """Also in the coroutine that finds out how much of C's stack is used, which that ends."""
+    run_lua(
+        tmp_path,
+        """
+        local raised
+        debug.sethook(function()
+            if not select(2, coroutine.running()) then debug.sethook() raised = true error('from a hook') end
+        end, '', 1)
+        pcall(string.gsub, 'a', 'a', function() end)
+        debug.sethook()
+        assert(raised)
+        local function again() return (('a'):gsub('a', again)) end
+        local ok, problem = pcall(again)
+        assert(not ok and problem:find('C stack overflow'), problem)
+        """,
+    )
+
+
 def test_coroutines_within_coroutines_come_to_an_end(tmp_path: Path) -> None:
     run_lua(
         tmp_path,

@@ -24,9 +24,11 @@ collectgarbage('setstepmul', 400)
 -- that makes garbage would lose and get the same pages in each cycle, which costs as much as the cycle. So for each MB
 -- that a cycle needs, an object is kept. They are buffers, because making one does not touch its memory.
 local PART, KEPT = 2 ^ 16, 16 -- bytes; one of so many parts is kept
+local MOST_ROOM = 2 ^ 16 -- KB; more would cost a script with a limit of memory too much of it
 local room, kept = 0, {} -- KB; buffers
 
 local function keep_room(needed)
+   needed = math.min(needed, MOST_ROOM)
    if needed <= room and needed > room / 4 then return end
    if needed < room then
       for _, part in ipairs(kept) do part:free() end
@@ -34,7 +36,11 @@ local function keep_room(needed)
    end
    room = 1.25 * needed -- because a cycle takes its time
    local parts = {}
-   repeat parts[#parts + 1] = buffer.new(PART) until collectgarbage('count') >= room
+   while collectgarbage('count') < room do
+      local made, part = pcall(buffer.new, PART)
+      if not made then break end -- memory is short
+      parts[#parts + 1] = part
+   end
    for k, part in ipairs(parts) do
       if k % KEPT == 1 then kept[#kept + 1] = part else part:free() end
    end
