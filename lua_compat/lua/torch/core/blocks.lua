@@ -7,7 +7,7 @@ local types = require 'torch.core.types'
 local collection = require 'torch.core.collection'
 local python = require('th.python').functions
 
-local cast, ceil, setmetatable = ffi.cast, math.ceil, setmetatable
+local cast, ceil, max, min, setmetatable = ffi.cast, math.ceil, math.max, math.min, setmetatable
 local cycle = collection.cycle
 
 local blocks = {}
@@ -138,21 +138,31 @@ local function take_slab(list)
    list.next, list.last = (k - 1) * list.per_slab + 1, k * list.per_slab
 end
 
+-- Cuts some blocks from the newest slab. Requests do not cut their own one by one: LuaJIT would need one more trace of
+-- the whole operation for that, which it cannot always make.
+local CUT_AT_ONCE = 64
 local function cut(list)
    if list.next > list.last then take_slab(list) end
-   local number = list.next
-   list.addresses[number], list.address = list.address, list.address + list.class
-   list.next, list.n = number + 1, math.max(list.n, number)
-   return number
+   local addresses, holders, free, n, address = list.addresses, list.holders, list.free, list.nfree, list.address
+   local last = min(list.next + CUT_AT_ONCE - 1, list.last)
+   for number = last, list.next, -1 do -- so that the first is taken first
+      addresses[number], holders[number] = address + (number - list.next) * list.class, false
+      n = n + 1
+      free[n] = number
+   end
+   list.nfree, list.address = n, address + (last - list.next + 1) * list.class
+   list.n, list.next = max(list.n, last), last + 1
 end
 
 -- Finds a block for n elements of type T. Returns its list and its number in it.
 local function find(T, n)
    local steps = ceil(n * T.size / STEP)
    local list = lists[T.code][steps] or make_list(T.code, steps)
-   if list.nfree == 0 and list.searched ~= cycle() then search(list) end
+   if list.nfree == 0 then
+      if list.searched ~= cycle() then search(list) end
+      if list.nfree == 0 then cut(list) end
+   end
    local last = list.nfree
-   if last == 0 then return list, cut(list) end
    list.nfree = last - 1
    return list, list.free[last]
 end
