@@ -8,6 +8,7 @@ from torch import nn
 from lua_compat import t7
 from lua_compat.conversion.composed import spelled_out
 from lua_compat.conversion.errors import ConversionError
+from lua_compat.conversion.hooks import without_hooks
 from lua_compat.conversion.lua_classes import lua_export
 from lua_compat.conversion.registry import find_export
 from lua_compat.conversion.tracing import CannotTraceError, traced
@@ -24,7 +25,8 @@ def from_torch(
     Parameters share their memory with the module's (copied if they are on a GPU); gradients are zeros. The
     number type of outputs is ``dtype``; by default that of the first parameter, or of new tensors where there
     is none. ``steps``: the length of the sequences for LSTM, GRU and RNN; nn has no loops, so that they
-    are unrolled. Raises ConversionError with the path of a module that Torch7's nn cannot express.
+    are unrolled. Raises ConversionError with the path of a module that Torch7's nn cannot express, or that
+    has a forward hook.
     """
     if dtype is None:
         parameter = next((p for p in module.parameters() if p.is_floating_point()), None)
@@ -32,6 +34,7 @@ def from_torch(
     if dtype not in TENSORS:
         raise ConversionError(f"Torch7 has no tensors of {dtype}; convert the module with .float()", path)
     with torch.no_grad():  # in-place layers report ``inplace`` only while gradients are not recorded
+        without_hooks(module, path, weights=True)
         return ModelWriter(dtype, _find_export, partial(_substitute, steps)).module(module, path)
 
 

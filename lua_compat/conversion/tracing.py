@@ -55,6 +55,9 @@ class _Builder:
 
     def result(self) -> nn.Module:
         inputs = [node for node in self._graph.nodes if node.op == "placeholder" and node.users]
+        for node in inputs:
+            if str(node.target).startswith("*"):
+                raise CannotTraceError(f"its forward takes {node.target}")
         self._steps.append((None, (), None))
         for number, node in enumerate(inputs, 1):
             # nngraph's first node may have one user only

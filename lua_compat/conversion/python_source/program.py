@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from lua_compat.conversion.errors import ConversionError
+from lua_compat.conversion.hooks import without_hooks
 from lua_compat.conversion.python_source.blocks import block_classes, class_text
 from lua_compat.conversion.python_source.building import Builder
 from lua_compat.conversion.python_source.definitions import Definitions
@@ -40,8 +41,8 @@ def weights_file(path: str | os.PathLike[str]) -> Path:
 def save_python(module: nn.Module, path: str | os.PathLike[str]) -> Path:
     """Writes ``module`` as Python text, and its weights next to it; returns the path of the weights.
 
-    Raises ConversionError for a module that is neither PyTorch's nor made by ``to_torch``, or that Lua
-    computes.
+    Raises ConversionError for a module that is neither PyTorch's nor made by ``to_torch``, that Lua computes,
+    or that has a forward hook.
     """
     weights = weights_file(path)
     text, state = python_source(module, Path(path).stem, weights.name)
@@ -58,6 +59,7 @@ def python_source(module: nn.Module, name: str, weights: str) -> tuple[str, dict
     """
     if lua := sorted({each.typename for each in module.modules() if isinstance(each, LuaModule)}):
         raise ConversionError(f"Lua computes {', '.join(lua)}, which cannot run without it", "net")
+    without_hooks(module, "net")
     definitions = Definitions()
     net = Builder(definitions).block(module, "net")
     state = dict(_state(net, ""))

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from convnet_benchmarks.nets.modules.torch7 import Concat, View
 from lua_compat import t7
 from lua_compat.conversion import ConversionError, from_torch, to_torch
+from lua_compat.conversion.python_source.program import python_source
 from lua_compat.torch_modules.tables import CAddTable
 from tests.helpers.places import GOLDEN
 from tests.helpers.torch_values import tensors_of, value_of
@@ -227,3 +228,42 @@ def test_a_table_layer_gets_tables() -> None:
     model = from_torch(CAddTable())
     assert isinstance(model["gradInput"], t7.LuaTable)
     assert isinstance(model["output"], t7.Tensor)
+
+
+def _linear(decorate: Any) -> nn.Module:
+    layer = decorate(nn.Linear(4, 3))
+    with torch.no_grad():
+        for parameter in layer.parameters():
+            parameter.mul_(1.5)  # not yet seen by a pass, which computes the weight
+    return nn.Sequential(layer).eval()
+
+
+@pytest.mark.filterwarnings("ignore:.*weight_norm.*:FutureWarning")
+@pytest.mark.parametrize("decorate", [nn.utils.weight_norm, nn.utils.spectral_norm])
+def test_weights_that_hooks_compute_are_written_as_a_pass_computes_them(decorate: Any) -> None:
+    net, x = _linear(decorate), torch.randn(5, 4)
+    written = to_torch(from_torch(net))
+    with torch.no_grad():
+        torch.testing.assert_close(written(x), net(x))
+
+
+@pytest.mark.parametrize("kind", ["register_forward_hook", "register_forward_pre_hook"])
+@pytest.mark.parametrize("write", [from_torch, lambda net: python_source(net, "net", "net.pt")])
+def test_other_forward_hooks_are_refused(kind: str, write: Any) -> None:
+    net = nn.Sequential(nn.Linear(4, 3))
+    getattr(net[0], kind)(lambda *given: None)
+    with pytest.raises(ConversionError, match="0: Linear has a forward hook; remove it first"):
+        write(net)
+
+
+def test_arguments_of_any_number_are_refused() -> None:
+    class AnyNumber(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(4, 3)
+
+        def forward(self, *given: Tensor) -> Any:
+            return self.layer(given[0])
+
+    with pytest.raises(ConversionError, match=r"its forward takes \*given"):
+        from_torch(AnyNumber())
