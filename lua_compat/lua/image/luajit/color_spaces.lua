@@ -123,12 +123,15 @@ local function compile(code, text, values, also)
    return templates.compile('image.luajit.color_spaces', text, values, also)
 end
 
+local channel_of = templates.for_each(codes, function(code) return compile(code, CHANNEL, {}, {}) end)
+local expanded_of = templates.for_each(codes, function(code) return compile(code, EXPANDED, {}, {}) end)
+
 local spaces = {}
 for name, formula in pairs(FORMULAS) do
    local convert_of = templates.for_each(codes, function(code)
       return compile(code, CONVERT, { formula = formula[1], get = types[code].get }, { rest = formula.rest,
-         channel = compile(code, CHANNEL, {}, {}), expanded = compile(code, EXPANDED, {}, {}), root = root, cube = cube,
-         compressed = compressed, white_x = 0.950456, white_z = 1.088754, epsilon = EPSILON, kappa = KAPPA })
+         channel = channel_of(code), expanded = expanded_of(code), root = root, cube = cube, compressed = compressed,
+         white_x = 0.950456, white_z = 1.088754, epsilon = EPSILON, kappa = KAPPA })
    end)
    -- Converts src: contiguous tensors of the same real type.
    spaces[name] = function(out, src)

@@ -202,6 +202,13 @@ local function compile(text, values, also) return templates.compile('image.luaji
 -- Halves are rounded away from zero.
 local function to_whole(v) return v >= 0 and floor(v + 0.5) or -floor(0.5 - v) end
 
+local near_of = templates.for_each(types.codes_of_reals, function(code)
+   local T = types[code]
+   local patch, padded = compile(PATCH, { cubic = cubic_of(code), get = T.get, near = T.array(16),
+      pointer = T.pointer })
+   return { patch = patch, padded = padded }
+end)
+
 -- A function for each type, and for one plane or three.
 local THREE = 16
 local codes = {}
@@ -212,15 +219,14 @@ local function sampler(values, precise)
    return templates.for_each(codes, function(key)
       local T = types[key % THREE]
       local is_double = T == types.Double
-      local patch, padded = compile(PATCH, { cubic = cubic_of(T.code), get = T.get, near = T.array(16),
-         pointer = T.pointer })
+      local near = near_of(T.code)
       local round = is_double and '($1)' or 'single($1)'
       return compile(SAMPLE, { first = values.first, of_row = values.of_row or '', pixel = values.pixel }, {
          get = T.get, single = single, round = round, precise = precise or round,
          stored = is_double and 'single($1)' or '$1', planes = key > THREE and 3 or 1, all = ALL, x = ELEMENT,
          nearest = NEAREST, mixed = MIXED, inside = INSIDE, corners = CORNERS, to_whole = to_whole,
-         radius = values.radius, value = values.value, at_place = types.Float.get, patch = patch, padded = padded,
-         weigh = weigh, weights = weights, places = places, last_tap = TAPS ^ 2 - 1 })
+         radius = values.radius, value = values.value, at_place = types.Float.get, patch = near.patch,
+         padded = near.padded, weigh = weigh, weights = weights, places = places, last_tap = TAPS ^ 2 - 1 })
    end)
 end
 
