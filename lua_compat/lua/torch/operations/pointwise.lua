@@ -349,13 +349,13 @@ end
 -- Real numbers are multiplied or divided by a power of two, which is exact for whole counts.
 for name, row in pairs{ lshift = { '$x', '$x * v' }, rshift = { 'band($x, w)', '$x / v' } } do
    local number, of_reals = row[1], few.pointwise(row[2], false, 'SAME_BITS')
-   local of_whole = of_shifts(('%s(%s, tonumber(v))'):format(name, number))
+   local of_whole = of_shifts(('%s(%s, tobit(v))'):format(name, number))
    define(name, { 'R t n', with_scalar(name, function(r, t, s, v, n)
       if r.T.real then return v % 1 == 0 and of_reals(r, t, s, r.T.cast(2 ^ v), n) end
       return of_whole(r, t, s, v, n)
    end) })
    define('c' .. name, { 'R t T', with_tensor('c' .. name,
-      of_shifts(('%s(%s, tonumber(band($y, v)))'):format(name, number))) })
+      of_shifts(('%s(%s, tobit(band($y, v)))'):format(name, number))) })
 end
 for name, lines in pairs{ ['and'] = { 794, 1075 }, ['or'] = { 817, 1100 }, xor = { 840, 1125 } } do
    local function define_bits(full, arguments, with, other, line)
