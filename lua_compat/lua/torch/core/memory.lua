@@ -28,7 +28,8 @@
 --   c, slot   as above
 --
 -- A new tensor's two tables have four fields, because LuaJIT gives five fields twice the room, and the collector has to
--- traverse it. All records have the same fields, because a table of another shape causes recompilation.
+-- traverse it. All records have the same fields, because a table of another shape causes recompilation, and room for at
+-- least two dimensions, because memory is reused best for what has the same size.
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local errors = require 'torch.core.errors'

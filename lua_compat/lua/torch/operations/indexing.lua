@@ -7,7 +7,7 @@ local pointwise = require 'torch.operations.pointwise'
 
 local records = memory.records
 local push_tensor, copy_view = memory.push_tensor, memory.copy_view
-local select_dimension = tensors.select_dimension
+local select_dimension, selected = tensors.select_dimension, tensors.selected
 local type, tonumber = type, tonumber
 
 local is_storage, Long = memory.is_storage, types.Long
@@ -99,14 +99,7 @@ local function install(T)
          if i < 0 then i = from_end(key, size) end
          if not (i >= 0 and i < size) then errors.argument(2, 'out of range', 'Tensor.c:913') end
          if nd == 1 then return get(r.S.p, r.off + i * r[2]) end
-         local v
-         if nd == 2 then
-            v = { [0] = false, r[3], r[4], T = T, S = r.S, off = r.off + i * r[2], nd = 1 }
-         else
-            v = copy_view(r)
-            select_dimension(v, 1, i)
-         end
-         return push_tensor(T, v)
+         return push_tensor(T, selected(r, 1, i))
       elseif kind == 'table' then
          local v, off, S = resolve(r, key)
          if v then return push_tensor(T, v) end

@@ -275,15 +275,24 @@ local function select_dimension(v, d, i)
    v.nd = v.nd - 1
 end
 
+-- The same in a copy; of a matrix without a loop, which LuaJIT would not inline.
+local function selected(r, d, i)
+   if r.nd == 2 then
+      local k = 5 - 2 * d
+      return { [0] = false, r[k], r[k + 1], 0, 0, T = r.T, S = r.S, off = r.off + i * r[2 * d], nd = 1 }
+   end
+   local v = copy_view(r)
+   select_dimension(v, d, i)
+   return v
+end
+
 function Tensor:select(d, i)
    local r = check(self, 1)
    d, i = integer(d, 2), integer(i, 3)
    if r.nd > 1 then
       if d < 1 or d > r.nd then errors.argument(2, 'out of range', 'THTensor.c:457') end
       if i < 1 or i > r[2 * d - 1] then errors.argument(3, 'out of range', 'THTensor.c:458') end
-      local v = copy_view(r)
-      select_dimension(v, d, i - 1)
-      return push_tensor(r.T, v)
+      return push_tensor(r.T, selected(r, d, i - 1))
    end
    if r.nd == 0 then errors.argument(1, 'empty Tensor', 'Tensor.c:372') end
    if i < 1 or i > r[1] then errors.argument(2, 'out of range', 'THTensor.c:841') end
@@ -541,6 +550,6 @@ return {
    is_long_storage = is_long_storage,
    long_storage = long_storage,
    long_list = long_list,
-   select_dimension = select_dimension,
+   select_dimension = select_dimension, selected = selected,
    squeeze = squeezing(false),
 }
