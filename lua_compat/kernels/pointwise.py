@@ -220,12 +220,18 @@ def addcdiv(out: Tensor, value: Number, a: Tensor, b: Tensor) -> None:
 
 def cmax(out: Tensor, t: Tensor, s: Tensor) -> None:
     """Takes t where it is greater, else s, also where either is NaN."""
-    torch.where(t > s, t, s, out=out)
+    if t.dtype.is_floating_point:
+        torch.where(t > s, t, s, out=out)
+    else:
+        torch.maximum(t, s, out=out)
 
 
 def cmin(out: Tensor, t: Tensor, s: Tensor) -> None:
     """Takes t where it is smaller, else s, also where either is NaN."""
-    torch.where(t < s, t, s, out=out)
+    if t.dtype.is_floating_point:
+        torch.where(t < s, t, s, out=out)
+    else:
+        torch.minimum(t, s, out=out)
 
 
 def cmax_value(out: Tensor, t: Tensor, value: Number) -> None:

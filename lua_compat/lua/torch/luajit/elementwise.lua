@@ -119,8 +119,8 @@ local function room(T, which)
 end
 
 -- Copies q's elements to p's, with the first two of the three loops and the strides of both passed as arguments, four
--- elements at a time. One function for each element size: elements are handled as whole numbers, so that NaNs keep
--- their bits.
+-- elements at a time; the first of them first, because only then LuaJIT adds whole numbers to find the others. One
+-- function for each element size: elements are handled as whole numbers, so that NaNs keep their bits.
 local MOVE = [[
    return function(p, q, a, b, inner, outer)
       local n1, n2, n3 = turns[inner], turns[outer], turns[3]
@@ -129,7 +129,9 @@ local MOVE = [[
          for i2 = 0, n2 - 1 do
             local to, from = i3 * a3 + i2 * a2, i3 * b3 + i2 * b2
             for _ = 1, n1 - 3, 4 do
-               $each(4){p[to + @ * a1]} = $each(4){q[from + @ * b1]}
+               local x, $each(3){x@} = q[from], $each(3){q[from + (@ + 1) * b1]}
+               p[to] = x
+               $each(3, ;){p[to + (@ + 1) * a1] = x@}
                to, from = to + 4 * a1, from + 4 * b1
             end
             for _ = 1, n1 % 4 do
@@ -279,7 +281,7 @@ local LOOPS = [[
          if n > few.LIMIT and not may_be_many then return no 'elements that three loops cannot follow' end
          return by_slices(loop, r, t, s, v, n, result, may_be_many, in_one_piece)
       end
-      if n <= $rows and (in_rows() or $branches and in_one_piece) and (not $writes or have_own_memory()) then
+      if n <= $rows and (in_one_piece or in_rows()) and (not $writes or have_own_memory()) then
          local to = p
          q = together(t.T, 2, q, steps2, true)
          u = s == t and q or together(s.T, 3, u, steps3, true)
@@ -356,8 +358,7 @@ local function loops(body, keys, reading)
       local R, T = types[key % 16], types[floor(key / 16) % 16]
       local read_x, read_y = reading(R, T)
       return templates.compile('torch.luajit.elementwise', LOOPS, { body = body, reads = has(body, 'r'),
-         writes = body:find('%f[%w]p%f[%W]') ~= nil, branches = body:find ' and ' ~= nil, rows = ROWS, few = few,
-            no = no, by_slices = by_slices,
+         writes = body:find('%f[%w]p%f[%W]') ~= nil, rows = ROWS, few = few, no = no, by_slices = by_slices,
          first_element = first_element, in_rows = in_rows, are_turned = are_turned, together = together,
          scatter = scatter, have_own_memory = have_own_memory, plan_all = plan_all, is_contiguous = is_contiguous,
          turns = turns, steps1 = steps1, steps2 = steps2, steps3 = steps3 },
@@ -408,12 +409,14 @@ function few.reads_plainly() return false end
 -- An expression of $x, $y, the numbers v and w, and $r (r's current value) -> function(r, t, s, v, n, w), which sets
 -- each element of r to it, in memory order or index order. Returns false, with nothing done, if Python has to compute.
 -- for_whole: also for whole numbers. most: the limit for real numbers, as a multiple of LIMIT (default 2); or
--- 'LIMIT_OF_FUNCTIONS'; or 'SAME_BITS' (2, and more until PyTorch, which computes the same bits, is loaded); or
+-- 'LIMIT_OF_FUNCTIONS'; or 'SAME_BITS' (2, and more until PyTorch, which computes the same bits, is loaded), or the
+-- same for 'QUOTIENTS', for which PyTorch is faster, or 'CHOICES' of one of two numbers, for which it is slower; or
 -- 'OF_LAYER' (any: whoever calls has the limit). plain: an equivalent expression for finite elements, and for whole v
 -- and w, without branches.
+local OF_SAME_BITS = { SAME_BITS = 2, QUOTIENTS = 1, CHOICES = 32 }
 function few.pointwise(expression, for_whole, most, plain)
-   local times = most == 'OF_LAYER' and math.huge or tonumber(most) or 2
-   local for_functions, same_bits = most == 'LIMIT_OF_FUNCTIONS', most == 'SAME_BITS'
+   local same_bits, for_functions = OF_SAME_BITS[most], most == 'LIMIT_OF_FUNCTIONS'
+   local times = same_bits or most == 'OF_LAYER' and math.huge or tonumber(most) or 2
    local reads_t, reads_s, reads_r = has(expression, 'x'), has(expression, 'y'), has(expression, 'r')
    local loops_of = (reads_t or reads_s) and not for_functions
       and plain_loops(plain or expression, for_whole and plain and types.codes_of_numbers or types.codes_of_reals)

@@ -78,9 +78,8 @@ local function in_lua(expression, for_whole, plain)
 end
 
 -- r = f(t, s). expression: of the elements, or a function that computes it.
-local function with_tensor(kernel, expression, names, plain)
-   local compute = way(kernel, type(expression) == 'function' and expression
-      or in_lua(expression, kernel ~= 'cdiv', plain))
+local function with_tensor(kernel, expression, names)
+   local compute = way(kernel, type(expression) == 'function' and expression or in_lua(expression, true))
    local function in_python(r, t, s) python[kernel](handle(r), handle(t), handle(s)) end
    return function(r, t, s)
       resize_as(r, t)
@@ -155,9 +154,9 @@ local function scale_by_blas(r, t, v, n)
 end
 
 -- r = f(t, v). expression: of the elements, or a function that computes it.
-local function with_scalar(kernel, expression, by_blas, plain)
+local function with_scalar(kernel, expression, by_blas)
    by_blas = by_blas and way(kernel, by_blas, 'blas') or never
-   local compute = way(kernel, type(expression) == 'function' and expression or in_lua(expression, true, plain))
+   local compute = way(kernel, type(expression) == 'function' and expression or in_lua(expression, true))
    local function in_python(r, t, _, v) python[kernel](handle(r), handle(t), v) end
    return function(r, t, v)
       resize_as(r, t)
@@ -286,7 +285,7 @@ end
 local add_scalar = with_scalar('add_scalar', '$x + v', add_number_by_blas)
 pointwise.add_scaled, pointwise.add_scalar = add_scaled, add_scalar
 pointwise.mul = with_scalar('mul', '$x * v', scale_by_blas)
-pointwise.div = with_scalar('div', '$x / v')
+pointwise.div = with_scalar('div', few.pointwise('$x / v', true, 'QUOTIENTS'))
 
 -- The result has the sign of the divisor; for divisor 0 it is NaN.
 pointwise.remainder = with_scalar('remainder', in_lua '$x - v * floor($round($x / v))')
@@ -315,7 +314,7 @@ define('csub', {
 define('mul', { 'R t n', pointwise.mul })
 define('div', { 'R t n', dividing(pointwise.div) })
 define('cmul', { 'R t T', with_tensor('cmul', '$x * $y') })
-define('cdiv', { 'R t T', with_tensor('cdiv', '$x / $y') })
+define('cdiv', { 'R t T', with_tensor('cdiv', few.pointwise('$x / $y', false, 'QUOTIENTS')) })
 define('remainder', { 'R t n', dividing(pointwise.remainder) })
 
 -- The result has the sign of the dividend, as with C's fmod, which is exact. Python computes whole numbers.
@@ -418,8 +417,8 @@ for name, relation in pairs{ cmax = '>', cmin = '<' } do
    local expression = '$x ' .. relation .. ' %s and $x or %s'
    -- here, too, the second of equal numbers (zeros have signs)
    local plain = (name == 'cmax' and 'max' or 'min') .. '($x, %s)'
-   local tensor = with_tensor(name, expression:format('$y', '$y'), { 'r', 't', 'src' }, plain:format('$y'))
-   local scalar = with_scalar(name .. '_value', expression:format('v', 'v'), nil, plain:format('v'))
+   local function chosen(y) return few.pointwise(expression:format(y, y), true, 'CHOICES', plain:format(y)) end
+   local tensor, scalar = with_tensor(name, chosen '$y', { 'r', 't', 'src' }), with_scalar(name .. '_value', chosen 'v')
    define(name, { 'r t T', tensor, 'r t n', scalar }, nil, { 'R=1 t T', tensor, 'R=1 t n', scalar })
 end
 
