@@ -163,7 +163,8 @@ local function check_input(self, input)
 end
 -- gradOutput divided by the distances, which are the output; 1e-7 avoids division by zero.
 local function slopes(self, gradOutput)
-   return torch.cdiv(gradOutput, torch.add(self.output, 1e-7)):viewAs(self.output)
+   local slopes = torch.cdiv(gradOutput, torch.add(self.output, 1e-7))
+   return slopes:isSameSizeAs(self.output) and slopes or slopes:viewAs(self.output)
 end
 
 -- The methods of a class; weighted: whether the differences are multiplied by a column of diagCov
