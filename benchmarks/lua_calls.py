@@ -1,10 +1,10 @@
 """Measures single calls of torch and nn on small tensors in Lua, also under real Torch7.
 
-    python -m benchmarks.lua_calls [--torch7 COMMAND] [--rounds 9]
+    python -m benchmarks.lua_calls [--torch7 COMMAND] [--before COMMAND] [--rounds 9]
 
-COMMAND runs a Lua script under real Torch7 ('th', or 'luajit' with its paths set). Each call runs in a loop
-of its own on one thread. The two programs take turns; the output shows the medians over the rounds, in
-microseconds of processor time (the collector's included), and the ratio of the medians.
+The commands run a Lua script under real Torch7 ('th', or 'luajit' with its paths set) and an older th, which
+take turns with th. Each call runs in a loop of its own on one thread; the output shows the medians over the
+rounds, in microseconds of processor time (the collector's included), and the ratios of the medians.
 """
 
 from benchmarks import performance
@@ -274,7 +274,7 @@ end
 
 def main() -> None:
     given = options("lua_calls", __doc__, rounds=9)
-    found = medians(SCRIPT, given.torch7, given.rounds)
+    found = medians(SCRIPT, given)
     performance.report("lua_calls", in_turns("us", found), given)
 
 

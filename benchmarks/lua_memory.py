@@ -1,6 +1,6 @@
 """Peaks of memory of Lua scripts under ``th`` and under real Torch7.
 
-    python -m benchmarks.lua_memory [--torch7 COMMAND] [--rounds 3]
+    python -m benchmarks.lua_memory [--torch7 COMMAND] [--before COMMAND] [--rounds 3]
 
 Each script tells the largest resident memory of its process, as Linux has it; the output is a table of
 medians in MB. Loops tell it after their 50th round, too (in brackets). PyTorch, which some of them need,
@@ -10,7 +10,7 @@ takes about 200 MB.
 import sys
 
 from benchmarks import performance
-from benchmarks.helpers.lua_in_turns import medians, options
+from benchmarks.helpers.lua_in_turns import commands, medians, options
 from convnet_benchmarks.tables import Column, Table
 
 # By name: what the script does
@@ -131,13 +131,11 @@ def main() -> None:
     scripts = dict(SCRIPTS)
     for name, (begin, body) in LOOPS.items():
         scripts[name] = IN_ROUNDS.format(begin=begin, body=body, rounds=ROUNDS)
-    programs = ["th", *(["Torch7"] if chosen.torch7 else [])]
-    table = Table("", [Column("peak"), *(Column(name, "MB") for name in programs)])
+    table = Table("", [Column("peak"), *(Column(name, "MB") for name in commands(chosen))])
     for name, script in scripts.items():
         # In a function, whose locals are free at its end.
         code = f"{REPORT} (function() {script} end)() report('peak')"
-        found = medians(code, chosen.torch7, chosen.rounds)
-        table.rows.append([name, *(_peaks(found[program]) for program in programs)])
+        table.rows.append([name, *map(_peaks, medians(code, chosen).values())])
         print(*table.texts()[-1], sep="\t", file=sys.stderr, flush=True)
     performance.report("lua_memory", table, chosen)
 

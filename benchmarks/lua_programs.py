@@ -1,13 +1,14 @@
 """Measures small training programs, each a process of its own, from its start to its end.
 
-    python -m benchmarks.lua_programs --torch7 COMMAND [--first 1] [--count 200] [--seconds 100]
+    python -m benchmarks.lua_programs --torch7 COMMAND [--before COMMAND] [--first 1] [--count 200]
+                                      [--seconds 100]
 
-Program N is the same each time (benchmarks/helpers). COMMAND runs a Lua script under real Torch7, which
-takes turns with th. Programs that fail there are left out; after so many seconds no other one begins.
+Program N is the same each time (benchmarks/helpers). The commands run a Lua script under real Torch7 and an
+older th, which take turns with th. Programs that fail in one of them are left out; after so many seconds no
+other one begins.
 """
 
-import os
-import shlex
+import dataclasses
 import statistics
 import subprocess
 import sys
@@ -17,20 +18,22 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks import performance
+from benchmarks.helpers.lua_in_turns import add_peers, commands
 from benchmarks.helpers.training_programs import program
-from convnet_benchmarks.tables import Column, Table
+from convnet_benchmarks.tables import Cell, Column, Table
 
 _LARGE = 150  # MB: PyTorch is loaded
 
 
 def main() -> None:
     parser = performance.parser("lua_programs", __doc__)
-    parser.add_argument("--torch7", required=True, help="a command that runs Lua scripts under real Torch7")
+    add_peers(parser, torch7_required=True)
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=100)
     given = parser.parse_args()
-    measured: list[tuple[float, ...]] = []
+    programs = commands(given)
+    measured: list[dict[str, _Cost]] = []
     end = time.monotonic() + given.seconds
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder) / "program.lua"
@@ -38,44 +41,65 @@ def main() -> None:
             if time.monotonic() > end:
                 break
             script.write_text(program(number))
-            theirs = _run([*shlex.split(given.torch7), str(script)])
-            ours = _run([sys.executable, "-m", "lua_compat", str(script)])
-            if theirs and ours:
-                measured.append((ours[1] / theirs[1], ours[0] / theirs[0], ours[1], theirs[1], ours[2]))
+            costs = {name: _run([*command, str(script)]) for name, command in programs.items()}
+            worked = {name: cost for name, cost in costs.items() if cost}
+            if len(worked) == len(programs):
+                measured.append(worked)
+    if len(measured) < 2:
+        parser.error("fewer than two programs ran to their end in each")
     performance.report("lua_programs", _table(measured), given)
 
 
-def _run(command: Sequence[str]) -> tuple[float, float, float] | None:
-    """Returns seconds of wall and processor time and the peak memory in MB; None if the program failed."""
-    start = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, used = os.wait4(process.pid, 0)
-    process.returncode = status
-    return (
-        None
-        if status
-        else (time.perf_counter() - start, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
-    )
+@dataclasses.dataclass(frozen=True)
+class _Cost:
+    """``wall``, ``processor``: seconds. ``memory``: the peak in MB."""
+
+    wall: float
+    processor: float
+    memory: float
 
 
-def _table(measured: list[tuple[float, ...]]) -> Table:
-    columns = [
-        Column("of the programs"),
-        Column("processor time, th / Torch7", digits=2),
-        Column("time, th / Torch7", digits=2),
-        Column("th", "s", digits=3),
-        Column("Torch7", "s", digits=3),
-        Column("th's peak memory", "MB", digits=0),
+# A small process of its own starts each program, because the peak that the system keeps for a program is not
+# less than the memory of the process that started it.
+_STARTER = """
+import os, sys, time
+quiet = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_WRONLY, 0) for number in (1, 2)]
+start = time.perf_counter()
+program = os.posix_spawnp(sys.argv[1], sys.argv[1:], os.environ, file_actions=quiet)
+_, status, used = os.wait4(program, 0)
+seconds = time.perf_counter() - start
+print(seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
+sys.exit(status != 0)
+"""
+
+
+def _run(command: Sequence[str]) -> _Cost | None:
+    """Returns what a program cost; None if it failed."""
+    starter = [sys.executable, "-I", "-S", "-c", _STARTER, *command]
+    ended = subprocess.run(starter, stdout=subprocess.PIPE, text=True)
+    return None if ended.returncode else _Cost(*map(float, ended.stdout.split()))
+
+
+def _table(measured: list[dict[str, _Cost]]) -> Table:
+    programs = list(measured[0])
+    columns = [Column("of the programs")]
+    by_column = []
+    for name in programs:
+        if name != "Torch7":
+            columns += [Column(f"{what}, {name} / Torch7", digits=2) for what in ("processor time", "time")]
+            by_column.append([costs[name].processor / costs["Torch7"].processor for costs in measured])
+            by_column.append([costs[name].wall / costs["Torch7"].wall for costs in measured])
+    for name in programs:
+        columns += [Column(name, "s", digits=3), Column(f"{name}, peak memory", "MB", digits=3)]
+        by_column.append([costs[name].processor for costs in measured])
+        by_column.append([costs[name].memory for costs in measured])
+    rows: list[Sequence[Cell]] = [
+        ["median", *map(statistics.median, by_column)],
+        ["90th percentile", *(statistics.quantiles(of, n=10)[-1] for of in by_column)],
     ]
-    table = Table("", columns)
-    by_column = list(zip(*measured, strict=True))
-    table.rows.append(("median", *map(statistics.median, by_column)))
-    table.rows.append(("90th percentile", *(statistics.quantiles(of, n=10)[-1] for of in by_column)))
-    loaded = sum(row[-1] > _LARGE for row in measured)
-    table.notes.append(
-        f"{len(measured)} programs, of which {loaded} loaded PyTorch. Seconds are processor time."
-    )
-    return table
+    loaded = sum(costs["th"].memory > _LARGE for costs in measured)
+    note = f"{len(measured)} programs, of which {loaded} loaded PyTorch. Seconds are processor time."
+    return Table("", columns, rows, [note])
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 """Measures what tensors cost in Lua: element access, apply, small operations, also under real Torch7.
 
-    python -m benchmarks.lua_tensor [--torch7 COMMAND] [--rounds 9]
+    python -m benchmarks.lua_tensor [--torch7 COMMAND] [--before COMMAND] [--rounds 9]
 
-COMMAND runs a Lua script under real Torch7 ('th', or 'luajit' with its paths set). The two take turns; the
-output shows the medians over the rounds, in nanoseconds of processor time, and the ratio of the medians.
+The commands run a Lua script under real Torch7 ('th', or 'luajit' with its paths set) and an older th, which
+take turns with th; the output shows the medians over the rounds, in nanoseconds of processor time, and the
+ratios of the medians.
 """
 
 from benchmarks import performance
@@ -45,7 +46,7 @@ measure('large:add(1), per 1000 elements', 2e6, function(n) for i = 1, n / 1000 
 
 def main() -> None:
     given = options("lua_tensor", __doc__, rounds=9)
-    found = medians(SCRIPT, given.torch7, given.rounds)
+    found = medians(SCRIPT, given)
     performance.report("lua_tensor", in_turns("ns", found), given)
 
 

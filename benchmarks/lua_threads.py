@@ -1,10 +1,10 @@
 """Measures what the Lua package threads costs: empty jobs, threads, handing over a batch of images.
 
-    python -m benchmarks.lua_threads [--torch7 COMMAND] [--rounds 5] [--waiting 0 1]
+    python -m benchmarks.lua_threads [--torch7 COMMAND] [--before COMMAND] [--rounds 5] [--waiting 0 1]
 
-COMMAND runs a Lua script under real Torch7 with its package threads. The two take turns; the output shows the
-medians over the rounds, in microseconds. ``--waiting``: what it costs instead that PyTorch's threads wait for
-each other, beside so many programs that compute without end.
+The commands run a Lua script under real Torch7 with its package threads and an older th, which take turns
+with th; the output shows the medians over the rounds, in microseconds. ``--waiting``: what it costs instead
+that PyTorch's threads wait for each other, beside so many programs that compute without end.
 """
 
 from benchmarks import performance
@@ -55,7 +55,7 @@ def main() -> None:
     if given.waiting:
         table = waiting_costs(given.waiting, given.rounds)
     else:
-        table = in_turns("us", medians(SCRIPT, given.torch7, given.rounds))
+        table = in_turns("us", medians(SCRIPT, given))
     performance.report("lua_threads", table, given)
 
 

@@ -143,7 +143,7 @@ def _command(name: str, words: Sequence[str]) -> str:
     for word in given:
         if word in ("--record", "--machine", "--conditions"):
             next(given, None)
-        elif kept[-1:] == ["--torch7"]:
+        elif kept[-1:] in (["--torch7"], ["--before"]):
             kept.append("COMMAND")
         else:
             kept.append(Path(word).name if "/" in word else word)

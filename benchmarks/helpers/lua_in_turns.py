@@ -1,4 +1,4 @@
-"""Runs a Lua script that times things under ``th`` and under real Torch7, in turns."""
+"""Runs a Lua script that times things under ``th``, an older ``th`` and real Torch7, in turns."""
 
 import argparse
 import shlex
@@ -6,39 +6,49 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks import performance
-from convnet_benchmarks.tables import Cell, Column, Table
+from convnet_benchmarks.tables import Column, Table
 
 
 def parser_of_rounds(name: str, description: str | None, rounds: int) -> argparse.ArgumentParser:
-    """Returns a parser of ``torch7`` and ``rounds``; ``rounds`` is the default number of rounds."""
+    """Returns a parser of ``torch7``, ``before`` and ``rounds``, of which ``rounds`` is the default."""
     parser = performance.parser(name, description)
-    parser.add_argument("--torch7", help="a command that runs Lua scripts under real Torch7")
+    add_peers(parser)
     parser.add_argument("--rounds", type=int, default=rounds)
     return parser
+
+
+def add_peers(parser: argparse.ArgumentParser, torch7_required: bool = False) -> None:
+    parser.add_argument(
+        "--torch7", required=torch7_required, help="a command that runs Lua scripts under real Torch7"
+    )
+    parser.add_argument("--before", help="an older th to compare with, too")
 
 
 def options(name: str, description: str | None, rounds: int) -> argparse.Namespace:
     return parser_of_rounds(name, description, rounds).parse_args()
 
 
-def medians(source: str, torch7: str | None, rounds: int) -> dict[str, dict[str, float]]:
+def commands(given: argparse.Namespace) -> dict[str, list[str]]:
+    """Returns the command of each program: "th", then "before" and "Torch7" if they are given."""
+    found = {"th": [sys.executable, "-m", "lua_compat"]}
+    peers = {"before": given.before, "Torch7": given.torch7}
+    return found | {name: shlex.split(command) for name, command in peers.items() if command}
+
+
+def medians(source: str, given: argparse.Namespace) -> dict[str, dict[str, float]]:
     """Returns the medians over the rounds of what ``source`` prints, as lines of name, tab and number.
 
-    By program ("th", then "Torch7" if ``torch7`` is the command for it), then by name.
+    By program, then by name.
     """
-    commands = {"th": [sys.executable, "-m", "lua_compat"]}
-    if torch7:
-        commands["Torch7"] = shlex.split(torch7)
-    samples: dict[str, list[dict[str, float]]] = {name: [] for name in commands}
+    samples: dict[str, list[dict[str, float]]] = {name: [] for name in commands(given)}
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder) / "timed.lua"
         script.write_text(source)
-        for _ in range(rounds):
-            for name, command in commands.items():
+        for _ in range(given.rounds):
+            for name, command in commands(given).items():
                 samples[name].append(_run(command, script))
     return {
         name: {what: statistics.median(sample[what] for sample in taken) for what in taken[0]}
@@ -47,21 +57,22 @@ def medians(source: str, torch7: str | None, rounds: int) -> dict[str, dict[str,
 
 
 def in_turns(unit: str, found: dict[str, dict[str, float]]) -> Table:
-    """Returns the medians as a table: a row for each name, with the ratio if there are two programs."""
-    both = len(found) == 2
+    """Returns the medians as a table: a row for each name, with the ratios of th to the other programs."""
+    others = [name for name in found if name != "th"]
+    ratios = [f"th / {name}" for name in others]
     columns = [
         Column(""),
         *(Column(name, unit) for name in found),
-        *([Column("ratio", digits=2)] if both else []),
+        *(Column(name, digits=2) for name in ratios),
     ]
-    rows: list[Sequence[Cell]] = []
-    for what in found["th"]:
-        costs = [one[what] for one in found.values()]
-        rows.append([what, *costs, *([costs[0] / costs[1]] if both else [])])
-    table = Table("", columns, rows)
-    if both:
-        mean = statistics.geometric_mean([float(row[-1] or 0) for row in rows])
-        table.notes.append(f"Geometric mean of the {len(rows)} ratios: {mean:.2f}.")
+    table = Table("", columns)
+    for what, cost in found["th"].items():
+        costs = [found[name][what] for name in others]
+        table.rows.append([what, cost, *costs, *(cost / other for other in costs)])
+    for ratio, of_rows in zip(ratios, list(zip(*table.rows, strict=True))[len(found) + 1 :], strict=True):
+        table.notes.append(
+            f"Geometric mean of {ratio}: {statistics.geometric_mean(map(float, of_rows)):.2f}."
+        )
     return table
 
 

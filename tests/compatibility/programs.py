@@ -1,5 +1,6 @@
 """Starting th, or Torch7's th, on a copy of a repository, and measuring it."""
 
+import contextlib
 import os
 import re
 import resource
@@ -90,6 +91,8 @@ def run(
         resource.prlimit(process.pid, resource.RLIMIT_CPU, (seconds_of_processor, seconds_of_processor))
         late = threading.Timer(_PATIENCE * limit, os.killpg, (process.pid, signal.SIGKILL))
         late.start()
+        peaks: list[float] = []
+        threading.Thread(target=_watch_memory, args=(process.pid, peaks), daemon=True).start()
         started_as(process.pid)
         _, status, used = os.wait4(process.pid, 0)
         late.cancel()
@@ -100,7 +103,19 @@ def run(
             file.seek(0)
             texts.append(file.read(_MOST_OUTPUT).decode("utf-8", "replace"))
     problem = _first_problem(texts[1], process.returncode, used.ru_utime + used.ru_stime)
-    return Outcome(process.returncode, texts[0], problem, seconds, used.ru_maxrss / 1024, used.ru_utime)
+    return Outcome(process.returncode, texts[0], problem, seconds, peaks[-1] if peaks else 0, used.ru_utime)
+
+
+def _watch_memory(pid: int, peaks: list[float]) -> None:
+    """Appends the peak of a program's memory in MB from time to time, until it ends.
+
+    What wait4 returns is not less than the memory of the process that started it.
+    """
+    status = Path(f"/proc/{pid}/status")
+    with contextlib.suppress(OSError):  # it has ended
+        while peak := re.search(r"VmHWM:\s*(\d+)", status.read_text()):
+            peaks.append(int(peak[1]) / 1024)
+            time.sleep(0.05)
 
 
 def run_forked(words: Sequence[str], folder: Path, environment: Mapping[str, str], limit: float) -> Outcome:
