@@ -19,14 +19,14 @@ SANDBOXED = __all__
 
 Number = int | float
 
-_scalars: dict[tuple[torch.dtype, Number], Tensor] = {}
+_scalars: dict[tuple[torch.dtype, Number | str], Tensor] = {}
 _SCALARS_KEPT = 64
 
 
 def _scalar(value: Number, like: Tensor) -> Tensor:
     """``value`` as a tensor without dimensions: with Python numbers an operation takes PyTorch three times as
     long."""
-    key = (like.dtype, value)
+    key = (like.dtype, value or str(value))  # 0.0 == -0.0
     held = _scalars.get(key)
     if held is None:
         if len(_scalars) >= _SCALARS_KEPT:

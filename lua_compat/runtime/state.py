@@ -136,6 +136,7 @@ class Runtime:
             to_lua(LUA_FOLDER),
             table({place: to_lua(word) for place, word in enumerate([command, program, *args], -1)}),
             way,
+            luajit21.as_attrgetter(-0.0),
         )
         if sandboxed:  # nothing can be loaded any longer once a script runs
             self._call("find_all", table(functions.names()))

@@ -1,9 +1,10 @@
 -- The environment of every script: protected calls that turn Python's exceptions into strings, os.exit, require.
 -- Called by lua_compat/runtime/state.py with the function that finds Python's functions by name, whether PyTorch is
 -- loaded, the folder of the Lua packages, the table arg, and the requested way, or 'any' if ways are watched
--- (torch/core/ways.lua). Returns the function that Python runs scripts with.
+-- (torch/core/ways.lua), and what Python gets in place of -0, of which lupa makes the whole number 0. Returns the
+-- function that Python runs scripts with.
 local select = select
-local find, pytorch_is_loaded, folder, script_arguments, way = ...
+local find, pytorch_is_loaded, folder, script_arguments, way, negative_zero = ...
 
 local raw_pcall, raw_xpcall, raw_resume = xpcall, xpcall, coroutine.resume -- raw_pcall has a handler, too
 local raw_wrap, setmetatable = coroutine.wrap, setmetatable
@@ -24,7 +25,7 @@ collect 'stop'
 -- Python's functions, looked up when they are first called: some load PyTorch, which takes more than a second.
 -- shared.names: the names of all of them, in the sandbox. shared.pytorch: whether PyTorch is loaded; Lua then leaves to
 -- it what PyTorch computes faster.
-local shared = { pytorch = pytorch_is_loaded, watched = way ~= nil }
+local shared = { pytorch = pytorch_is_loaded, watched = way ~= nil, negative_zero = negative_zero }
 local as_function, rawset = python.as_function, rawset
 find = as_function(find)
 local functions = setmetatable({}, { __index = function(self, name)

@@ -1,4 +1,4 @@
-"""Values that scripts depend on; those in tests/golden/programs/values.lua are recorded from Torch7."""
+"""Values that scripts depend on; those in tests/golden/programs are recorded from Torch7."""
 
 from pathlib import Path
 
@@ -19,12 +19,13 @@ def test_values_are_those_of_torch7(capfd: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("way", ["any", "pytorch"])
-def test_last_bits_equal_numbers_and_nans_are_as_in_torch7(
-    way: str, capfd: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("name", ["edges", "numbers"])
+def test_last_bits_equal_numbers_nans_and_zeros_with_signs_are_as_in_torch7(
+    name: str, way: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    edges = GOLDEN / "programs" / "edges.lua"
-    assert Runtime(str(edges), way=way).run_file(str(edges)) == 0
-    assert capfd.readouterr().out.splitlines() == edges.with_suffix(".txt").read_text().splitlines()
+    program = GOLDEN / "programs" / f"{name}.lua"
+    assert Runtime(str(program), way=way).run_file(str(program)) == 0
+    assert capfd.readouterr().out.splitlines() == program.with_suffix(".txt").read_text().splitlines()
 
 
 def test_modules_train_on_after_clear_state(capfd: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 -- FFI conversions for THNN, or those of torch's own functions.
 local type, tonumber, tostring, error = type, tonumber, tostring, error
 local tobit = bit.tobit
+local negative_zero = require('th.python').negative_zero
 
 local arguments = {}
 
@@ -15,12 +16,13 @@ local function of_c(value)
 end
 
 local function refuse(value, ctype)
-   local what = type(value) == 'number' and tostring(value) or ("'%s'"):format(type(value))
+   local kind = type(value)
+   local what = kind == 'number' and tostring(value) or ("'%s'"):format(kind == 'userdata' and 'void *' or kind)
    error(("cannot convert %s to '%s'"):format(what, ctype), 0)
 end
 
--- A number.
-function arguments.number(value) return of_c(value) or refuse(value, 'double') end
+-- A number. ctype: what an error calls it, by default double.
+function arguments.number(value, ctype) return of_c(value) or refuse(value, ctype or 'double') end
 
 -- A whole number that fits C's int; a fraction is dropped. (C would silently wrap a larger one.)
 function arguments.whole(value)
@@ -44,6 +46,11 @@ function arguments.scalar(value)
    if not n then error(('number expected, got %s'):format(kind), 0) end
    return n
 end
+
+-- What Python is given of a number, so that zero keeps its sign.
+local function signed(n) return n == 0 and 1 / n < 0 and negative_zero or n end
+arguments.signed = signed
+function arguments.signed_number(value) return signed(arguments.number(value)) end
 
 -- A boolean: nil is false, and so is the number 0.
 function arguments.flag(value)

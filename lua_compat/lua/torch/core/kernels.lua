@@ -55,6 +55,7 @@ end
 
 -- The conversion for each argument letter (core/arguments.lua).
 local CONVERT = { i = 'whole', d = 'number', n = 'scalar', b = 'flag', s = 'text' }
+local SIGNED = { number = 'signed_number' }
 local MORE = { ['#'] = 'i', ['+'] = 'd', ['$'] = 's' }
 
 local function check_of(letter, name)
@@ -104,7 +105,7 @@ local function from_letters(name, letters, trusted, one_type)
          parameters[k], passed[k] = '...', 'handles(...)'
       elseif MORE[letter] then
          parameters[k], passed[k] = '...',
-            ("converted(%s, select('#', ...), ...)"):format(CONVERT[MORE[letter]])
+            ("converted(%s, select('#', ...), ...)"):format(SIGNED[CONVERT[MORE[letter]]] or CONVERT[MORE[letter]])
       elseif letter == 'o' or letter == 't' then
          if trusted then
             lines[#lines + 1] = ('local %s = %s'):format(r, a)
@@ -117,7 +118,7 @@ local function from_letters(name, letters, trusted, one_type)
          if letter == 'o' then outs[#outs + 1] = r end
       else
          lines[#lines + 1] = check_of(letter, a)
-         given[k], passed[k] = a, a
+         given[k], passed[k] = a, letter:find '[dDnN]' and ('signed(%s)'):format(a) or a
       end
    end
    if one_type then lines[#lines + 1] = check_of_types(letters) end

@@ -1,8 +1,9 @@
 -- The element types of tensors and storages: a table for each, and how their elements are read and written.
 local ffi = require 'ffi'
+local number_in = require('torch.core.errors').number_in
 local python = require('th.python').functions
 
-local tonumber, floor, ceil = tonumber, math.floor, math.ceil
+local type, tonumber, floor, ceil = type, tonumber, math.floor, math.ceil
 
 local function read(p, i) return p[i] end
 -- As in C: in 64 bits, of which the low bits are written.
@@ -36,7 +37,7 @@ end
 
 local function write(p, i, v) p[i] = v end
 
-local function truncate(v) return v >= 0 and floor(v) or ceil(v) end
+local function truncate(v) return v >= 0 and floor(v) + 0 or ceil(v) + 0 end -- not -0
 
 -- What C's cast of a number to the element type gives on Torch7's processors: NaN, and what does not fit into the
 -- register, becomes the register's smallest number. For small types the register has 32 bits.
@@ -51,7 +52,7 @@ local cast = {
    Char = function(v) cell.int32 = register(v, 32) return cell.int8 end,
    Short = function(v) cell.int32 = register(v, 32) return cell.int16 end,
    Int = function(v) return register(v, 32) end,
-   Long = function(v) return register(v, 64) end,
+   Long = function(v) return type(v) == 'cdata' and v or register(v, 64) end,
    Float = function(v) cell.single = v return cell.single end,
    Double = function(v) return v end,
    Half = function(v) return v end,
@@ -66,12 +67,26 @@ local function read_half(p, i)
    end
    return read_float(half_values, p[i])
 end
--- Of zeros, Python gets no signs.
+-- Zeros do not load PyTorch.
 local function write_half(p, i, v) p[i] = v == 0 and (1 / v < 0 and 0x8000 or 0) or python.half_bits(v) end
 
 local function write_integer(kind)
    local to = cast[kind]
    return function(p, i, v) p[i] = to(v) end
+end
+
+ffi.cdef 'int64_t th_strtoll(const char *text, char **rest, int base) __asm__("strtoll");'
+local strtoll = ffi.C.th_strtoll
+
+-- What Torch7 reads from a value that a script gives for an element; nil if it is no number. Of a string for a whole
+-- type it is what C's strtol reads (0 if that is nothing): where a number would not be exact, 64 bits.
+local function whole_element(element)
+   return function(value)
+      if type(value) ~= 'string' then return number_in(value) end
+      local whole = ffi.cast(element, strtoll(value, nil, 0))
+      local number = tonumber(whole)
+      return number > -2 ^ 53 and number < 2 ^ 53 and number or whole
+   end
 end
 
 local types = {}
@@ -101,12 +116,13 @@ for code, row in ipairs{
       get = read,
       tidy = function() end,
       set = write,
+      element_of = number_in,
       cast = cast[name],
       tensor_tag = 16 + code,
       storage_tag = 32 + code,
    }
    T.host = T -- the type of the same elements in main memory
-   if T.integer then T.set = write_integer(name) end
+   if T.integer then T.set, T.element_of = write_integer(name), whole_element(T.element) end
    types[code], types[name] = T, T
 end
 types.Long.get = function(p, i) return (tonumber(p[i])) end
@@ -127,10 +143,12 @@ local function add_device_types(here)
       local T = {
          name = name, code = code, tensor = 'torch.' .. name .. 'Tensor', storage = 'torch.' .. name .. 'Storage',
          size = size, floating = not host.integer, integer = host.integer, element = host.element,
-            pointer = host.pointer, array = host.array, cast = host.cast,
+            pointer = host.pointer, array = host.array, element_of = host.element_of, cast = host.cast,
          get = here and host.get or function(p, i) return python.device_read(code, address(p, i)) end,
          set = here and host.set
-            or function(p, i, v) python.device_write(code, address(p, i), host.integer and host.cast(v) or v) end,
+            or function(p, i, v)
+               python.device_write(code, address(p, i), host.integer and tonumber(host.cast(v)) or v)
+            end,
          tensor_tag = 16 + code, storage_tag = 32 + code,
          tidy = here and host.tidy or function() end,
          device = true, host = host, here = here,

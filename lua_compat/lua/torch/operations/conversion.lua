@@ -46,6 +46,15 @@ if types.Cuda then
    end
 end
 
+-- What Torch7's own tests, which it loads with torch, add to halves: computed by the default type.
+local half = types.Half.tensor_metatable
+function half:abs() return self:real():abs():half() end
+function half:max() return self:real():max() end
+function half:mean(dimension) return self:real():mean(dimension):half() end
+function half:add(factor, other) return self:real():add(factor, other:real()):half() end
+function half:reshape(...) return self:real():reshape(...):half() end
+function half:__sub__(other) return (self:real() - other:real()):half() end
+
 function methods:isTensor() return true end
 
 for code = 1, types.count do

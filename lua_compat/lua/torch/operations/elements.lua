@@ -8,7 +8,8 @@ local pointwise = require 'torch.operations.pointwise'
 local records = memory.records
 local count, is_contiguous, copy_view = memory.count, memory.is_contiguous, memory.copy_view
 local check = tensors.check
-local type, tonumber = type, tonumber
+local number_in, number = errors.number_in, require('torch.core.arguments').number
+local type = type
 
 local elements = {}
 
@@ -37,14 +38,6 @@ local function offsets(r)
 end
 elements.offsets = offsets
 
--- The number that a callback returned. Where all tensors are contiguous, Torch7 also accepts booleans: true is 1, and
--- false leaves the element alone.
-local function result_of(value, contiguous)
-   local number = contiguous and value == true and 1 or tonumber(value)
-   if not number then errors.raise('given function should return a number or nil', 'Tensor.c:1178') end
-   return number
-end
-
 local function function_argument(f)
    if type(f) ~= 'function' and not (debug.getmetatable(f) or {}).__call then
       errors.raise(("attempt to call local 'func' (a %s value)"):format(type(f)))
@@ -66,6 +59,22 @@ local function install(T)
    local mt = T.tensor_metatable
    local get, set, tidy = T.get, T.set, T.tidy
    local get_tidy = T.real and read or get
+   local ctype = tostring(T.element):match('<(.*)>')
+
+   -- Stores what a callback returned. As in Torch7, LuaJIT's FFI does so where all tensors are contiguous: true is 1,
+   -- and nil and false leave the element alone. Elsewhere C does: nil alone leaves it alone, and strings are read.
+   local function put(p, i, value, contiguous)
+      if type(value) == 'number' then
+         set(p, i, value)
+      elseif contiguous then
+         if value then set(p, i, number(value, ctype)) end
+      elseif value ~= nil then
+         if not number_in(value) then
+            errors.raise('given function should return a number or nil', 'Tensor.c:1178')
+         end
+         set(p, i, T.element_of(value))
+      end
+   end
 
    function mt:apply(f)
       local r = copy_view(check(self, 1, T))
@@ -77,12 +86,12 @@ local function install(T)
          tidy(S.p, first, last)
          for i = first, last do
             local value = f(get_tidy(S.p, i))
-            if value then set(S.p, i, type(value) == 'number' and value or result_of(value, true)) end
+            put(S.p, i, value, true)
          end
       else
          for i in offsets(r) do
             local value = f(get(S.p, i))
-            if value ~= nil then set(S.p, i, result_of(value)) end
+            put(S.p, i, value, false)
          end
       end
       return self
@@ -105,13 +114,13 @@ local function install(T)
          tidy(Q.p, first + shift, last + shift)
          for i = first, last do
             local value = f(get_tidy(S.p, i), get_tidy(Q.p, i + shift))
-            if value then set(S.p, i, type(value) == 'number' and value or result_of(value, true)) end
+            put(S.p, i, value, true)
          end
       else
          local next_source = offsets(s)
          for i in offsets(r) do
             local value = f(get(S.p, i), get(Q.p, next_source()))
-            if value ~= nil then set(S.p, i, result_of(value)) end
+            put(S.p, i, value, false)
          end
       end
       return self
@@ -132,9 +141,7 @@ local function install(T)
       local next1, next2 = offsets(s), offsets(t)
       for i in offsets(r) do
          local value = f(get(r.S.p, i), get(s.S.p, next1()), get(t.S.p, next2()))
-         if value ~= nil and not (contiguous and value == false) then
-            set(r.S.p, i, result_of(value, contiguous))
-         end
+         put(r.S.p, i, value, contiguous)
       end
       return self
    end

@@ -8,6 +8,7 @@ local pointwise = require 'torch.operations.pointwise'
 local records = memory.records
 local push_tensor, copy_view = memory.push_tensor, memory.copy_view
 local select_dimension, selected = tensors.select_dimension, tensors.selected
+local number_in = errors.number_in
 local type, tonumber = type, tonumber
 
 local is_storage, Long = memory.is_storage, types.Long
@@ -79,7 +80,7 @@ end
 
 local function install(T)
    local mt = T.tensor_metatable
-   local get, set = T.get, T.set
+   local get, set, element_of = T.get, T.set, T.element_of
    local Byte = types.beside(T, 'Byte')
 
    function mt.__index(self, key)
@@ -118,12 +119,11 @@ local function install(T)
    end
 
    -- Assigns a number, or a tensor of any type, to the elements of v.
-   local function assign(v, value)
-      local number = tonumber(value)
+   local function assign(v, value, number)
       memory.make_temporary(v)
       if number then
          if T == types.Half then errors.raise('fill on torch.HalfTensor not yet supported') end
-         pointwise.fill(v, T.cast(number))
+         pointwise.fill(v, T.cast(tonumber(number)))
       else
          local source = records[value]
          if not (source and source.nd) then
@@ -134,9 +134,7 @@ local function install(T)
    end
 
    local function number_value(value)
-      local number = tonumber(value)
-      if not number then errors.wrong_type(3, 'number', value) end
-      return number
+      return element_of(value) or errors.wrong_type(3, 'number', value)
    end
 
    function mt.__newindex(self, key, value)
@@ -153,19 +151,20 @@ local function install(T)
          local i, size = key - key % 1 - 1, r[1]
          if i < 0 then i = from_end(key, size) end
          local inside = i >= 0 and i < size
-         if nd == 1 and type(value) == 'number' then
+         local number = type(value) == 'number' and value or number_in(value) and element_of(value)
+         if nd == 1 and number then
             if not inside then errors.argument(2, 'out of range', 'Tensor.c:671') end
-            set(r.S.p, r.off + i * r[2], value)
+            set(r.S.p, r.off + i * r[2], number)
             return
          end
          if not inside then errors.argument(3, 'out of range', 'THTensor.c:438') end
          local v = copy_view(r)
          v.off = r.off + i * r[2]
          v[1] = 1
-         return assign(v, value)
+         return assign(v, value, number)
       elseif kind == 'table' then
          local v, off, S = resolve(r, key)
-         if v then return assign(v, value) end
+         if v then return assign(v, value, number_in(value)) end
          set(S.p, off, number_value(value))
          return
       elseif kind == 'userdata' then
@@ -176,8 +175,8 @@ local function install(T)
                return
             elseif other.nd and other.T == Byte then
                if T == types.Half then errors.raise('ByteTensor indexing not yet supported with half types') end
-               if tonumber(value) then
-                  self:maskedFill(key, tonumber(value))
+               if number_in(value) then
+                  self:maskedFill(key, value)
                elseif records[value] and records[value].T == T then
                   self:maskedCopy(key, value)
                else

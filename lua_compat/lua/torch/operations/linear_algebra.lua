@@ -8,6 +8,7 @@ local few = require 'torch.luajit.elementwise'
 local matrices = require 'torch.luajit.matrices'
 local blas = require 'torch.luajit.blas'
 local way = require('torch.core.ways').of
+local signed = require('torch.core.arguments').signed
 local python = require('th.python').functions
 local kernel = require('torch.core.kernels').of_records
 
@@ -140,7 +141,7 @@ local function sum_with_product(name, fit)
    local function multiply(q, r, beta, t, alpha, a, b)
       if t == r then t = q end
       if by_blas(q, beta, t, alpha, a, b) or in_luajit(q, beta, t, alpha, a, b) then return end
-      python[name](handle(q), beta, handle(t), alpha, handle(a), handle(b))
+      python[name](handle(q), signed(beta), handle(t), signed(alpha), handle(a), handle(b))
    end
    return function(r, beta, t, alpha, a, b)
       if not has_size(t, fit(a, b)) then

@@ -13,6 +13,7 @@ local overlapping = require 'torch.tensor.overlapping'
 local same_elements = require 'torch.luajit.same_elements'
 local overloads = require 'torch.tensor.overloads'
 local ways = require 'torch.core.ways'
+local signed = require('torch.core.arguments').signed
 local python = require('th.python').functions
 
 local records = memory.records
@@ -157,7 +158,7 @@ end
 local function with_scalar(kernel, expression, by_blas)
    by_blas = by_blas and way(kernel, by_blas, 'blas') or never
    local compute = way(kernel, type(expression) == 'function' and expression or in_lua(expression, true))
-   local function in_python(r, t, _, v) python[kernel](handle(r), handle(t), v) end
+   local function in_python(r, t, _, v) python[kernel](handle(r), handle(t), signed(v)) end
    return function(r, t, v)
       resize_as(r, t)
       local n = count(t)
@@ -171,7 +172,7 @@ end
 local function with_scaled_tensor(kernel, expression, by_blas)
    by_blas = way(kernel, by_blas, 'blas')
    local compute = way(kernel, few.pointwise(expression, true)) -- PyTorch rounds the product and the sum together
-   local function in_python(r, t, s, v) python[kernel](handle(r), handle(t), v, handle(s)) end
+   local function in_python(r, t, s, v) python[kernel](handle(r), handle(t), signed(v), handle(s)) end
    return function(r, t, v, s)
       resize_as(r, t)
       check_counts(r, t, s)
@@ -232,7 +233,7 @@ function pointwise.into(r, write_all, a, b, c, d, e, f)
    copy(r, q)
 end
 
-local function fill_in_python(r, _, _, v) python.fill(handle(r), v) end
+local function fill_in_python(r, _, _, v) python.fill(handle(r), signed(v)) end
 
 local fill_here = way('fill', function(r, v, n)
    return v == 0 and 1 / v > 0 and few.zero(r, n) or few.fill(r, v, n) -- not for negative zero
@@ -365,7 +366,9 @@ for name, lines in pairs{ ['and'] = { 794, 1075 }, ['or'] = { 817, 1100 }, xor =
    define_bits('cbit' .. name, 'R t T', with_tensor, '$y', lines[2])
 end
 define('cremainder', { 'R t T', with_tensor('cremainder', in_lua '$x - $y * floor($round($x / $y))') })
-local function clamp_in_python(r, t, _, low, high) python.clamp(handle(r), handle(t), low, high) end
+local function clamp_in_python(r, t, _, low, high)
+   python.clamp(handle(r), handle(t), signed(low), signed(high))
+end
 local CLAMPED = '$x < v and v or $x > w and w or $x'
 local clamp_few = way('clamp', few.pointwise(CLAMPED, true, 'SAME_BITS', 'min(w, max(v, $x))')) -- ties: the second
 local clamp_oddly = way('clamp', few.pointwise(CLAMPED, true, 'SAME_BITS'))
@@ -401,7 +404,7 @@ local function add_quotients(r, a, b, v, n)
 end
 
 for name, compute in pairs{ addcmul = way('addcmul', products), addcdiv = way('addcdiv', add_quotients) } do
-   local function in_python(r, a, b, v) python[name](handle(r), v, handle(a), handle(b)) end
+   local function in_python(r, a, b, v) python[name](handle(r), signed(v), handle(a), handle(b)) end
    define(name, { 'R t n=1 T T', function(r, t, v, a, b)
       if r ~= t then
          resize_as(r, t)
@@ -488,7 +491,7 @@ define('cinv', { 'R t', unary 'reciprocal' }, overloads.floating)
 define('sign', { 'R t', unary 'sign' })
 
 local lerp_in_lua = way('lerp', in_lua '$x + $round(v * $round($y - $x))')
-local function lerp_in_python(r, t, s, v) python.lerp(handle(r), handle(t), handle(s), v) end
+local function lerp_in_python(r, t, s, v) python.lerp(handle(r), handle(t), handle(s), signed(v)) end
 local function lerp(r, t, s, v)
    resize_as(r, t)
    if count(t) ~= count(s) then errors.argument(2, 'sizes do not match', 'THTensorMath.c') end
@@ -513,7 +516,7 @@ powers[3] = with_scalar('pow', in_lua '$round($x * $x) * $x')
 local any_power = with_scalar('pow', of_two 'pow($x, v)')
 local function pow_scalar(r, t, v) return (powers[v] or any_power)(r, t, v) end
 local power_of_scalar = way('scalar_pow', of_two 'pow(v, $x)')
-local function scalar_pow_in_python(r, t, _, v) python.scalar_pow(handle(r), v, handle(t)) end
+local function scalar_pow_in_python(r, t, _, v) python.scalar_pow(handle(r), signed(v), handle(t)) end
 local function scalar_pow(r, v, t)
    resize_as(r, t)
    local n = count(t)
@@ -562,9 +565,7 @@ end })
 -- Operators
 
 local function operand(T, value, position)
-   local number = tonumber(value)
-   if not number then errors.wrong_type(position, 'number', value) end
-   return T.cast(number)
+   return T.cast(tonumber(T.element_of(value)) or errors.wrong_type(position, 'number', value))
 end
 
 local function install(T)

@@ -138,7 +138,9 @@ function random.install(torch)
 
    function torch.manualSeed(...)
       local g, seed = with_generator(...)
-      if not tonumber(seed) then overloads.refuse('[Generator] long', true, ...) end
+      if not tonumber(seed) or select('#', with_generator(...)) > 2 then
+         overloads.refuse('[Generator] long', true, ...)
+      end
       generator.start(g, types.Long.cast(tonumber(seed)))
    end
    function torch.seed(...)

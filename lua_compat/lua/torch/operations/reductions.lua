@@ -325,5 +325,9 @@ define('bhistc', { 'r T m=100 d=0 d=0', function(r, t, bins, low, high)
       errors.argument(2, text:format(t.nd > 2 and t.nd or 2), 'THTensorMath.c:3281')
    end
    resize(r, 2, { t[1], bins })
+   if r.nd < 2 then -- no bins
+      local text = 'inconsistent tensor size, expected tensor [%d x %d] and hist [%d] to have the same number of '
+      errors.raise((text .. 'dimensions'):format(t[1], t[3], t[1]))
+   end
    histograms(r, t, low, high)
 end }, floating)

@@ -14,6 +14,7 @@ local nonzero = require 'torch.luajit.nonzero'
 local pointwise = require 'torch.operations.pointwise'
 local offsets = require('torch.operations.elements').offsets
 local way = require('torch.core.ways').of
+local signed = require('torch.core.arguments').signed
 local python = require('th.python').functions
 
 local shaped_like, into, copy_of = pointwise.shaped_like, pointwise.into, pointwise.copy_of
@@ -108,7 +109,7 @@ local function select_indices(r, s, d, index)
    if not select_here(r, s, d, index) then python.index_select(handle(r), handle(s), d, handle(index)) end
 end
 local function select_masked(r, s, mask) python.masked_select(handle(r), handle(s), handle(mask)) end
-local function fill_masked_in_python(r, mask, _, number) python.masked_fill(handle(r), handle(mask), number) end
+local function fill_masked_in_python(r, mask, _, number) python.masked_fill(handle(r), handle(mask), signed(number)) end
 local count_wrong = way('out_of_mask', few.reduction('if $x > 1 then result = result + 1 end', true))
 local count_ones = way('sum_all', few.reduction('result = result + $x', true))
 local places_of_ones = way('ones_of_mask', masks.places)
@@ -196,7 +197,7 @@ local function install(T)
    write_by_index('indexAdd', 'index_add', places.add, function(q, s) pointwise.add_scaled(q, q, 1, s) end)
 
    local function number_argument(value, position)
-      return T.cast(tonumber(value) or errors.wrong_type(position, 'number', value))
+      return T.cast(tonumber(T.element_of(value)) or errors.wrong_type(position, 'number', value))
    end
 
    function mt:indexFill(...)
@@ -210,7 +211,7 @@ local function install(T)
       if overlapping.kind(r) then
          fill_slices(r, d, i, number)
       elseif not fill_places(r, d, i, number) then
-         python.index_fill(handle(r), d, handle(i), number)
+         python.index_fill(handle(r), d, handle(i), signed(number))
       end
       return value -- as in Torch7, not self
    end
@@ -378,7 +379,7 @@ local function scatter(kernel)
       if is_repeated(r) then
          scatter_in_turn(r, d, index, source, kernel == 'scatter_add')
       elseif kernel == 'scatter_add' or not scatter_here(r, d, index, tensor and source or nil, source) then
-         python[kernel](handle(r), d, handle(index), tensor and handle(source) or source)
+         python[kernel](handle(r), d, handle(index), tensor and handle(source) or signed(source))
       end
    end
 end

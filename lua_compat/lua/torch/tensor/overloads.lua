@@ -25,8 +25,7 @@ local class = require 'torch.core.class'
 local errors = require 'torch.core.errors'
 local templates = require 'torch.core.templates'
 
-local records = memory.records
-local floor, ceil = math.floor, math.ceil
+local records, tobit = memory.records, bit.tobit
 local overloads = {}
 
 local GENERATOR_TAG = 8
@@ -134,7 +133,9 @@ local function branch(parameters, given, T, variant)
          value = 'r' .. k
       elseif letter == 'n' and not T.name:match('Double$') then
          value = ('cast(a%d)'):format(k)
-      elseif letter == 'm' or letter == 'k' or letter == 'i' or letter == 'a' and T.integer then
+      elseif letter == 'i' then
+         value = ('dimension(a%d)'):format(k)
+      elseif letter == 'm' or letter == 'k' or letter == 'a' and T.integer then
          value = ('whole(a%d)'):format(k)
       elseif letter == 'c' then
          value = ('a%d:sub(1, 1)'):format(k)
@@ -234,9 +235,14 @@ local function with_numbers(...)
    return found and arguments
 end
 
-local function starts(text, letters) return letters:find(text:sub(1, 1), 1, true) and text ~= '' end
+-- What fits no int, such as NaN, is no dimension.
+local whole = types.Long.cast
+local function dimension(value)
+   value = whole(value)
+   return tobit(value) == value and value or 0
+end
 
-local function whole(value) return value >= 0 and floor(value) or ceil(value) end
+local function starts(text, letters) return letters:find(text:sub(1, 1), 1, true) and text ~= '' end
 
 local OVERLOADED = [[
    return function(...)
@@ -268,7 +274,8 @@ local function build(name, variants, T, method, shown)
       if arguments then return f(unpack(arguments, 1, select('#', ...))) end
       return usage_error(shown, T, method, ...)
    end
-   local also = { new = memory.new_tensor, types = types, T = T, cast = T.cast, whole = whole, starts = starts,
+   local also = { new = memory.new_tensor, types = types, T = T, cast = T.cast, whole = whole, dimension = dimension,
+      starts = starts,
       default_generator = overloads.default_generator }
    for v, variant in ipairs(variants) do also['compute' .. v] = variant.compute end
    f = templates.compile((method and 'torch:' or 'torch.') .. name, OVERLOADED, { most = most,

@@ -70,7 +70,7 @@ end
 
 function Storage:fill(value)
    local S = check(self, 1)
-   local set, p, number = S.T.set, S.p, number_in(value)
+   local set, p, number = S.T.set, S.p, S.T.element_of(value)
    if not number then errors.wrong_type(2, 'number', value) end
    if not S.T.here then
       python.fill(memory.storage_handle(S), S.T.cast(number))
@@ -113,7 +113,7 @@ local function install(T)
    function mt.elementSize() return T.size end -- also without a storage: torch.ByteStorage.elementSize()
    if T.size == 1 and not T.device then mt.string = string_of end
    mt.__len = Storage.size
-   local get, set = T.get, T.set
+   local get, set, element_of = T.get, T.set, T.element_of
    mt.__index = function(self, key)
       local index = number_in(key)
       if not index then return mt[key] end
@@ -123,7 +123,7 @@ local function install(T)
       return get(S.p, index - 1)
    end
    mt.__newindex = function(self, key, value)
-      local index, number = number_in(key), number_in(value)
+      local index, number = number_in(key), element_of(value)
       if not index then error(('the class %s cannot be indexed'):format(T.storage), 2) end
       if not number then errors.wrong_type(3, 'number', value) end
       local S = records[self]

@@ -25,7 +25,7 @@ local function check(object, position, T)
    errors.wrong_type(position, 'torch.*Tensor', object)
 end
 
-local integer = errors.whole
+local integer, number_in = errors.whole, errors.number_in
 
 local function is_long_storage(object)
    return is_storage(records[object], Long)
@@ -114,7 +114,7 @@ local function from_table(T, values)
    local ud, r = memory.new_tensor(T)
    resize(r, nd, sizes)
    if nd == 0 then return ud end
-   local p, set, position = r.S.p, T.set, 0
+   local p, set, element_of, position = r.S.p, T.set, T.element_of, 0
    local function fill(list, d)
       if type(list) ~= 'table' then errors.raise('invalid tensor definition', 'Tensor.c:124') end
       if #list ~= sizes[d] then errors.raise('invalid tensor sizes', 'Tensor.c:132') end
@@ -122,9 +122,8 @@ local function from_table(T, values)
          if d < nd then
             fill(list[i], d + 1)
          else
-            local number = tonumber(list[i])
-            if not number then errors.raise('invalid element (not a number)', 'Tensor.c:143') end
-            set(p, position, number)
+            if not number_in(list[i]) then errors.raise('invalid element (not a number)', 'Tensor.c:143') end
+            set(p, position, element_of(list[i]))
             position = position + 1
          end
       end
@@ -475,8 +474,11 @@ function Tensor.split(result, tensor, size, d)
    end
    d = d or 1
    local available = tensor:size(d)
-   for first = 1, available, size do
-      result[#result + 1] = tensor:narrow(d, first, math.min(size, available - first + 1))
+   local first = 1
+   while first <= available do
+      local length = math.min(size, available - first + 1)
+      result[#result + 1] = tensor:narrow(d, first, length)
+      first = first + length
    end
    return result
 end

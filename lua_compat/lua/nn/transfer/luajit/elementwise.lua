@@ -79,10 +79,11 @@ local forward = {
    power = function(r, t, s, v, n) return (powers[v] or power)(r, t, s, v, n) end,
    hard_tanh_in_place = hard_tanh_in_place, relu6_in_place = relu6_in_place,
       leaky_relu_in_place = rectifiers.leaky,
-   threshold = function(r, t, s, v, n, w) return (w == 0 and rectifiers.threshold or with_threshold)(r, t, s, v, n,
-      w) end,
+   threshold = function(r, t, s, v, n, w)
+      return (w == 0 and 1 / w > 0 and rectifiers.threshold or with_threshold)(r, t, s, v, n, w)
+   end,
    threshold_in_place = function(r, t, s, v, n, w)
-      return (w == 0 and rectifiers.threshold_in_place or with_threshold_in_place)(r, t, s, v, n, w)
+      return (w == 0 and 1 / w > 0 and rectifiers.threshold_in_place or with_threshold_in_place)(r, t, s, v, n, w)
    end,
 }
 
