@@ -15,7 +15,7 @@ local function part(src, x, y, width, height)
    local w, h = size_of(src)
    x, y, width, height = whole(x), whole(y), whole(width), whole(height)
    if x < 0 or y < 0 or x + width > w or y + height > h or width < 1 or height < 1 then
-      dok.error('crop goes outside bounds of src', 'image.crop')
+      error('image.crop: crop goes outside bounds of src', 0)
    end
    return src:narrow(src:dim() - 1, y + 1, height):narrow(src:dim(), x + 1, width)
 end
