@@ -104,3 +104,7 @@ for _, n in ipairs{ 0 / 0, 1 / 0, -1e20, 1.9, -1.9 } do
    try('randperm ' .. n, function() return torch.randperm(n) end)
    try('manualSeed ' .. n, function() return torch.manualSeed(1, n) end)
 end
+
+local narrow = nn.Narrow(1, 2, 2) -- its results have the type of what it gets
+try('narrow', function() return narrow:forward(torch.FloatTensor{ 1, 2, 3 }) end)
+try('narrow backward', function() return narrow:backward(torch.FloatTensor{ 1, 2, 3 }, torch.Tensor{ 4, 5 }) end)

@@ -74,7 +74,7 @@ REFUSED = {
     "whole('2')": "cannot convert 'string' to 'int'",
     "whole(nil)": "cannot convert 'nil' to 'int'",
     "whole(number_like)": "cannot convert 'table' to 'int'",
-    "whole(torch.ones(1))": "cannot convert 'userdata' to 'int'",
+    "whole(torch.ones(1))": "cannot convert 'void *' to 'int'",
     "whole(0/0)": "cannot convert nan to 'int'",
     "whole(1/0)": "cannot convert inf to 'int'",
     "whole(2147483648)": "cannot convert 2147483648 to 'int'",

@@ -361,7 +361,7 @@ ATTEMPTS: dict[str, tuple[str, str]] = {
     ),
     "a tensor in place of a kernel's number": (
         "local m, x = nn.SoftPlus(), torch.ones(3) m.beta = torch.HalfTensor(3) m:updateGradInput(x, x)",
-        "cannot convert 'userdata' to 'double'",
+        "cannot convert 'void *' to 'double'",
     ),
     "a kernel that finds no memory for its result": (
         "local m = nn.SpatialConvolutionMM(1, 2, 4, 4, 1, 1, 1) m.padW = 2^32 + 1\n"

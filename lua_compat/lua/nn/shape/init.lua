@@ -152,7 +152,7 @@ function Narrow:updateOutput(input)
    return self.output:resizeAs(part):copy(part)
 end
 function Narrow:updateGradInput(input, gradOutput)
-   self.gradInput:resizeAs(input):zero()
+   self.gradInput = self.gradInput:typeAs(input):resizeAs(input):zero()
    narrowed(self, input, self.gradInput):copy(gradOutput)
    return self.gradInput
 end
