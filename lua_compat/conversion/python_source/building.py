@@ -123,7 +123,7 @@ class Builder:
                 continue
             if parameter.kind is parameter.VAR_POSITIONAL:
                 node.arguments += [
-                    Argument("", _literal(each, name, path), keyword=False) for each in value or ()
+                    Argument(name, _literal(each, name, path), keyword=False) for each in value or ()
                 ]
                 continue
             required = default is parameter.empty

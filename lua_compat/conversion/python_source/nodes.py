@@ -20,7 +20,7 @@ class Literal:
 
 @dataclass
 class Argument:
-    """``name``: empty for a positional argument. ``default``: the text that may be omitted."""
+    """``keyword``: whether the name is written. ``default``: the text that may be omitted."""
 
     name: str
     value: Union[Literal, "Node", list["Node"]]

@@ -76,7 +76,10 @@ def python_source(module: nn.Module, name: str, weights: str) -> tuple[str, dict
     at = f"WEIGHTS = Path(__file__).with_name({weights!r})"
     parts = [f"{head}\n{_imports(imports)}\n\n{at}", *definitions.texts, *classes, whole, load]
     text = "\n\n\n".join(parts)
-    compile(text, f"{name}.py", "exec")
+    try:
+        compile(text, f"{name}.py", "exec")
+    except (SyntaxError, RecursionError, MemoryError) as error:  # such as parts within parts, without end
+        raise ConversionError(f"Python cannot read its text: {error}", "net") from None
     return text, state
 
 

@@ -243,6 +243,26 @@ def test_what_is_alike_is_one_class(tmp_path: Path) -> None:
     assert "lua_compat" not in text and "import nets" not in text
 
 
+def test_blocks_that_differ_in_arguments_without_a_name(tmp_path: Path) -> None:
+    def block(*sizes: int) -> nn.Module:
+        body = nn.Sequential(View(*sizes, num_input_dims=1), nn.Softmax(2), View(12, num_input_dims=2))
+        return nn.Sequential(ConcatTable([body, nn.Identity()]), tables.CAddTable(inplace=False))
+
+    net = nn.Sequential(block(4, 3), block(2, 6), nn.Linear(12, 2))
+    save_python(net, tmp_path / "net.py")
+    assert "def __init__(self, sizes, sizes2):" in (tmp_path / "net.py").read_text()
+    input = torch.randn(2, 12)
+    torch.testing.assert_close(written_nets.load(tmp_path, "net")(input), net(input))
+
+
+def test_what_python_cannot_read_is_refused() -> None:
+    net: nn.Module = nn.Tanh()
+    for _ in range(300):
+        net = nn.Sequential(net, nn.Tanh())
+    with pytest.raises(ConversionError, match=r"net: Python cannot read its text"):
+        python_source(net, "net", "net.pt")
+
+
 def test_without_safetensors_the_numbers_are_pytorchs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
