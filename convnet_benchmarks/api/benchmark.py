@@ -313,7 +313,20 @@ def measure_file(request: Mapping[str, Any]) -> dict[str, Any]:
     except (AttributeError, ImportError) as error:
         accepted = "accepted: a module whose class another process can import"
         raise UserError(f"benchmark: processes: {described(error)}; {accepted}") from None
-    return _record(module, batch, _How(**request["how"]))
+    return _record(_complete(module), batch, _How(**request["how"]))
+
+
+def _complete(module: "nn.Module") -> "nn.Module":
+    """Returns ``module``, from a file, with all that modules have: PyTorch's quantised convolutions come back
+    without most of it."""
+    import torch
+
+    for name, value in vars(torch.nn.Module()).items():
+        vars(module).setdefault(name, value)
+    for child in module._modules.values():
+        if child is not None and not isinstance(child, torch.jit.ScriptModule):
+            _complete(child)
+    return module
 
 
 def _record(module: "nn.Module", batch: Any, how: _How) -> dict[str, Any]:

@@ -11,8 +11,10 @@ import torch
 from torch import nn
 
 import convnet_benchmarks as cb
+from convnet_benchmarks.api.benchmark import measure_file
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.nets.phases import PHASES
+from convnet_benchmarks.points.point import OK
 from tests.helpers import made_results, own_nets
 from tests.helpers.commands import run_python
 from tests.helpers.places import ROOT
@@ -149,6 +151,26 @@ class Net(nn.Module):
     (tmp_path / "unguarded.py").write_text(script.format(guard="if True:"))
     done = run_python("unguarded.py", cwd=tmp_path, fresh=True)
     assert done.returncode == 1 and 'put what it does below if __name__ == "__main__":' in done.stderr
+
+
+class Doubled(nn.Module):
+    """Comes back from a file without what modules have, as PyTorch's quantised convolutions do."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"factor": 2}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return vars(self)["factor"] * x
+
+
+def test_what_a_file_does_not_keep_of_a_module(tmp_path: Path) -> None:
+    torch.save((nn.Sequential(Doubled()), torch.rand(2, 3)), tmp_path / "module.pt")
+    how = {"mode": "inference", "backend": "stock", "seconds": 0.02, "cold_cache": False, "threads": None}
+    request = {"file": str(tmp_path / "module.pt"), "path": [], "main": "", "how": how | {"name": "net"}}
+    assert measure_file(request)["status"] == OK
 
 
 def test_a_class_that_another_process_cannot_import_is_reported() -> None:
