@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from convnet_benchmarks.nets.gpu_engine import GpuPhases
     from convnet_benchmarks.nets.phases import Phases
 
+    _Mode = type[torch.inference_mode] | type[torch.no_grad]
+
 
 _JOINS = "{} joins the phases of training; it is measured in inference only"
 
@@ -262,26 +264,31 @@ def _inference(
         _check_compiler()
         run = torch.compile(module)
 
-    mode = mode_of_inference(lambda: run(input))
+    mode: _Mode | None = None
 
     def infer() -> Any:
+        nonlocal mode
+        if mode is None:
+            output, mode = first_inference(lambda: run(input))
+            return output
         with mode():
             return run(input)
 
     return infer
 
 
-def mode_of_inference(run: Callable[[], object]) -> "type[torch.inference_mode] | type[torch.no_grad]":
-    """Returns PyTorch's inference mode; ``no_grad`` if ``run``, a pass, computes gradients itself: that mode
-    refuses them."""
+def first_inference(run: Callable[[], Any]) -> "tuple[Any, _Mode]":
+    """Returns what ``run``, the first pass or passes, gives, and the mode for later ones: PyTorch's inference
+    mode; ``no_grad`` if a pass computes gradients itself: that mode refuses them."""
     import torch
 
     try:
         with torch.inference_mode():
-            run()
+            return run(), torch.inference_mode
     except RuntimeError:
-        return torch.no_grad
-    return torch.inference_mode
+        pass  # and lets go of what the pass has made
+    with torch.no_grad():
+        return run(), torch.no_grad
 
 
 def _captured(module: "nn.Module", input: Any, device: "torch.device") -> Callable[[], Any]:

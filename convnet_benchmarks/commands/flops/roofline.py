@@ -11,7 +11,7 @@ from torch import nn
 from convnet_benchmarks.nets.phases import forward_only
 from convnet_benchmarks.timing.layers import time_layers
 from convnet_benchmarks.timing.loops import Clock, run_loop, warm_up
-from convnet_benchmarks.workload.kernels import mode_of_inference
+from convnet_benchmarks.workload.kernels import first_inference
 from convnet_benchmarks.workload.operations.counting import OUTSIDE, LayerCount, count_forward
 from convnet_benchmarks.workload.tensors import tensors_in
 
@@ -112,9 +112,10 @@ def _best_seconds(work: Callable[[], object], clock: Clock) -> float:
 def layer_points(module: nn.Module, input: Any, clock: Clock, roofs: Roofs, passes: int) -> list[LayerPoint]:
     """Returns every layer of a forward pass, timed as part of the whole."""
     counts = [layer for layer in count_forward(module, input).layers if layer.path != OUTSIDE]
-    with forward_only(), mode_of_inference(lambda: module(input))():
-        warm_up(lambda: module(input), clock)
-        times = time_layers(module, input, clock, passes)
+    with forward_only():
+        _, mode = first_inference(lambda: warm_up(lambda: module(input), clock))
+        with mode():
+            times = time_layers(module, input, clock, passes)
     number = next(module.parameters(), tensors_in(input)[0])
     return [
         _point(count, ms, number.element_size(), roofs)

@@ -12,9 +12,9 @@ from convnet_benchmarks.timing.loops import Clock, Watch, device_clock, run_loop
 from convnet_benchmarks.workload.backends import BACKENDS, Backend, UnsupportedError
 from convnet_benchmarks.workload.inputs import batch_for
 from convnet_benchmarks.workload.kernels import (
+    first_inference,
     framework_switches,
     laid_out,
-    mode_of_inference,
     open_inference,
 )
 from convnet_benchmarks.workload.ran import ran_on
@@ -94,8 +94,8 @@ def _inference(
         module(input)
 
     found: dict[str, Any] = {}
-    with mode_of_inference(forward)():
-        warm_up(forward, clock)
+    _, mode = first_inference(lambda: warm_up(forward, clock))
+    with mode():
         with watched(device, clock) as conditions:
             times = time_layers(module, input, clock, request["passes"], conditions)
         found["total_ms"] = times.plain_ms

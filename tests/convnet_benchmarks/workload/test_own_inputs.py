@@ -20,7 +20,7 @@ from convnet_benchmarks.options.types import input_size, input_sizes, names
 from convnet_benchmarks.workload.author_errors import without_tensors
 from convnet_benchmarks.workload.backends import BACKENDS, UnsupportedError
 from convnet_benchmarks.workload.inputs import in_format
-from convnet_benchmarks.workload.kernels import laid_out, mode_of_inference
+from convnet_benchmarks.workload.kernels import laid_out, open_inference
 from convnet_benchmarks.workload.own_inputs import own_batch
 from tests.helpers import own_nets
 from tests.helpers.commands import Finished, run_python
@@ -177,15 +177,26 @@ def test_channels_last_is_for_images_only() -> None:
         laid_out(backend, nn.Conv3d(2, 2, 3), x, torch.device("cpu"))
 
 
-def test_inference_is_without_gradients_where_the_net_computes_some() -> None:
+@pytest.mark.parametrize("differentiates", [False, True])
+def test_the_first_pass_finds_the_mode_of_inference(differentiates: bool) -> None:
+    """It is ``no_grad`` for a net that computes gradients itself; no pass is made before."""
+    modes = []
+
+    class Net(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            modes.append(torch.is_inference_mode_enabled())
+            if not differentiates:
+                return x
+            with torch.enable_grad():
+                leaf = x.clone().requires_grad_()
+                return torch.autograd.grad(leaf.square().sum(), leaf)[0]
+
     x = torch.randn(2, 3)
-
-    def pass_of_its_own() -> None:
-        with torch.enable_grad():
-            nn.Linear(3, 1)(x.clone().requires_grad_()).sum().backward()
-
-    assert mode_of_inference(pass_of_its_own) is torch.no_grad
-    assert mode_of_inference(lambda: nn.Linear(3, 1)(x)) is torch.inference_mode
+    with open_inference(BACKENDS["stock"], Net(), x, torch.device("cpu")) as opened:
+        assert modes == []
+        for _ in range(3):
+            opened.infer()
+    assert modes == ([True, *[False] * 3] if differentiates else [True] * 3)
 
 
 def test_a_net_of_one_batch_size_is_tried_on_that() -> None:
