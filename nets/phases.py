@@ -155,6 +155,19 @@ class AutogradPhases:
         """Returns whether parameter gradients are computed apart; known from the first pass on."""
         return bool(self._units)
 
+    @property
+    def note(self) -> str:
+        """Says how many parameters' gradients updateGradInput computes, too; empty if none. It is known from
+        the first pass on."""
+        trained = sum(one.requires_grad for one in self.module.parameters())
+        apart = sum(one.requires_grad for one in self._wanted)
+        if not apart:
+            return ""
+        return (
+            f"updateGradInput also computes the gradients of {apart} of {trained} parameters: hooks, "
+            "checkpoints, TorchScript or shared weights keep PyTorch from computing them apart"
+        )
+
     def _do_without_units(self) -> None:
         self._free_units()
         self._wanted = [parameter for parameter in self.module.parameters() if parameter.requires_grad]

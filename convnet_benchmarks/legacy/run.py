@@ -41,6 +41,7 @@ class LegacyRun:
     scaling: dict[str, Any] | None = None
     printed: list[tuple[str, float | None]] = field(default_factory=list)
     engine: "Report | None" = None  # with the layers' parts of the machine's roof
+    _notes_told: int = 0
 
     @property
     def options(self) -> Any:
@@ -59,7 +60,7 @@ class LegacyRun:
     @property
     def notes(self) -> list[str]:
         """Returns what a user may not expect: of the options, and of the kernels that run."""
-        return [*self.workload.request.notes, *filter(None, [self.workload.note, self.opened.note])]
+        return [*self.workload.request.notes, *filter(None, [self.workload.note]), *self.opened.notes]
 
     @property
     def samples_per_pass(self) -> int:
@@ -90,6 +91,12 @@ class LegacyRun:
         if self.processes.prints:
             self.progress.clear()
             print(text, file=sys.stderr, flush=True)
+
+    def tell_notes(self) -> None:
+        """Prints the notes that stderr has not had yet."""
+        for note in self.notes[self._notes_told :]:
+            self.note(f"note: {note}")
+        self._notes_told = len(self.notes)
 
     def loop(
         self,
@@ -135,6 +142,7 @@ class LegacyRun:
         self.clock.synchronise()
         seconds = self.processes.largest(time.perf_counter() - start)
         self.first_pass = {"seconds": seconds, "choosing_seconds": self.opened.choosing_seconds}
+        self.tell_notes()
         return seconds * 1e3 / self.samples_per_pass
 
     def settle(self, work: Callable[[], object]) -> None:

@@ -149,8 +149,7 @@ def _run(script: Script, request: Request, report: Callable[[LegacyRun, str], No
                     cold_cache=options.cold_cache,
                 )
                 run = LegacyRun(script.kind, workload, opened, ran, processes, progress)
-                for note in run.notes:
-                    run.note(f"note: {note}")
+                run.tell_notes()
                 script.measure(run)
                 run.time_engine()
                 status = "complete"

@@ -49,6 +49,14 @@ class Opened:
     timed_engine: "Callable[[], Report] | None" = None
     choosing_seconds: float = 0.0
 
+    @property
+    def notes(self) -> list[str]:
+        """Returns what a user may not expect of these kernels. A pass may add to it."""
+        from convnet_benchmarks.nets.phases import AutogradPhases
+
+        found = self.phases.note if isinstance(self.phases, AutogradPhases) else ""
+        return [note for note in (self.note, found) if note]
+
 
 @contextlib.contextmanager
 def open_training(
@@ -71,7 +79,7 @@ def open_training(
     ``tuning``, ``tuning_seconds`` and ``told`` are about the choice of kernels, as in
     ``convnet_benchmarks.nets.engine.prepare``.
     """
-    from convnet_benchmarks.nets.programs import is_compiled, is_program
+    from convnet_benchmarks.nets.programs import is_compiled
 
     if backend.runtime:
         raise UnsupportedError(f"backend {backend.name} runs inference only")
@@ -106,8 +114,6 @@ def open_training(
         _start_autograd(device)
     from convnet_benchmarks.nets.phases import AutogradPhases, NoGradientError
 
-    if not note and any(map(is_program, module.modules())):
-        note = "TorchScript does not tell parameters apart: updateGradInput computes their gradients, too"
     with framework_switches(backend), AutogradPhases(module) as autograd:
         try:
             yield Opened(partial(autograd.updateOutput, input), autograd, note=note)

@@ -223,6 +223,7 @@ def test_each_phase_computes_its_own_gradients_only() -> None:
     with AutogradPhases(net) as phases:
         phases.zeroGradParameters()
         output = phases.updateOutput(input)
+        assert phases.note == ""
         with Trace() as grad_input:
             phases.updateGradInput(input, output)
         with Trace() as grad_parameters:
@@ -495,6 +496,7 @@ def test_a_checkpointed_part_is_run_twice_as_in_a_full_backward(
     output, grad_input, gradients = full_backward(same, input, torch.ones(3, 2))
     with phases_of(net, input) as phases:
         torch.testing.assert_close(phases.updateOutput(input), output)
+        assert "also computes the gradients of 8 of 8 parameters" in phases.note
         torch.testing.assert_close(phases.updateGradInput(input, torch.ones(3, 2)), grad_input)
         assert all(parameter.grad is None for parameter in net.parameters())
         phases.accGradParameters(input, torch.ones(3, 2))
