@@ -1,4 +1,5 @@
-"""Modules that are programs: they run as a whole, so that no part of them can be replaced."""
+"""Whose code a module runs; those that are programs run as a whole, so that no part of them can be
+replaced."""
 
 from collections.abc import Iterator
 
@@ -15,6 +16,20 @@ def is_program(module: nn.Module) -> bool:
 def is_compiled(module: nn.Module) -> bool:
     """Returns whether torch.compile, or the module's method ``compile``, was called for it."""
     return "_orig_mod" in module._modules or module._compiled_call_impl is not None
+
+
+_KNOWN_CODE = ("torch.nn.", "convnet_benchmarks.", "lua_compat.")
+
+
+def origin(module: nn.Module) -> str:
+    """Returns the Python module of a forward: a subclass that keeps torch.nn's is that layer. What torch.fx
+    compiled has none."""
+    return type(module).forward.__module__ or ""
+
+
+def is_known_code(module: nn.Module) -> bool:
+    """Returns whether a forward is torch.nn's or ours."""
+    return origin(module).startswith(_KNOWN_CODE)
 
 
 def let_mode_be_set(module: nn.Module) -> nn.Module:

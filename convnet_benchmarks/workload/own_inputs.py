@@ -142,7 +142,7 @@ def _run_once(module: "nn.Module", input: Any) -> tuple[dict[int, str], str | No
     embeddings = [layer for layer in module.modules() if isinstance(layer, torch.nn.Embedding)]
     hooks = [layer.register_forward_pre_hook(read) for layer in embeddings]
     try:
-        with torch.no_grad(), forward_only(), KeptState(net_within(module)):
+        with torch.no_grad(), forward_only(), KeptState(net_within(module), parameters=True):
             output = module(input)
     except Exception as error:  # whatever the author's code raises
         if is_out_of_memory(error):

@@ -53,7 +53,9 @@ def compile(module: nn.Module, input_shape: tuple[int, ...], options: Options) -
 
     Raises :class:`CompileError` for a module that the engine cannot run, and ValueError for a bad argument.
     """
-    return PlanMaker(module, options).plan(module, input_shape)
+    maker = PlanMaker(module, options)
+    with KeptState(module, parameters=True):
+        return maker.plan(module, input_shape)
 
 
 class PlanMaker:

@@ -167,7 +167,7 @@ class EnginePhases:
             raise RuntimeError("timed_report needs updateOutput first")
         plain = self.report()
         self._phases.look()
-        with KeptState(self.module), torch.no_grad():
+        with KeptState(self.module, parameters=True), torch.no_grad():
             self._input_value.data.copy_(self._input[: self._input_value.shape[0]])
             if self._output_value.has_grad:
                 self._output_value.grad.copy_(self._output_value.data)

@@ -42,7 +42,7 @@ def prepare(module: nn.Module, input: Any, options: Options) -> EnginePhases | M
     if isinstance(input, Tensor) and input.is_floating_point():
         options = replace(options, dtype=options.dtype or input.dtype)
     maker = PlanMaker(module, options)
-    with KeptState(module), forward_only():
+    with KeptState(module, parameters=True), forward_only():
         made = _chosen(maker, module, input)
     return made()
 

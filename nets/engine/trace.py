@@ -14,7 +14,7 @@ from torch.nn import Parameter
 from convnet_benchmarks.nets.graph import parameters_read, runs_backward_itself
 from convnet_benchmarks.nets.hooks import has_legacy_hook, hook_on, hook_on_parameter, hook_within
 from convnet_benchmarks.nets.phases import autocasts, is_checkpointed
-from convnet_benchmarks.nets.programs import is_program
+from convnet_benchmarks.nets.programs import is_known_code, is_program, origin
 from convnet_benchmarks.nets.state.kept_state import KeptState
 
 
@@ -97,12 +97,6 @@ class _Untraceable(Exception):
         self.module = module
 
 
-def _origin(module: nn.Module) -> str:
-    """Returns the Python module of a forward: a subclass that keeps torch.nn's is that layer. What torch.fx
-    compiled has none."""
-    return type(module).forward.__module__ or ""
-
-
 class _Tracer(fx.Tracer):
     """Descends into user-defined modules; those of torch.nn, with hooks, or in ``opaque`` are kept whole."""
 
@@ -115,7 +109,7 @@ class _Tracer(fx.Tracer):
         if is_program(m):
             return True
         container = isinstance(m, (nn.Sequential, nn.ModuleList, nn.ModuleDict))
-        of_torch = _origin(m).startswith("torch.nn.modules") and not container
+        of_torch = origin(m).startswith("torch.nn.modules") and not container
         return m in self.opaque or bool(hook_on(m)) or of_torch
 
     def create_node(self, *args: Any, **kwargs: Any) -> fx.Node:
@@ -282,7 +276,7 @@ def check_same(module: nn.Module, traced: Trace, dtype: torch.dtype) -> None:
     A forward may ask what kind of thing it gets, which differs while it is traced, or change a part of a
     tensor that others read. Raises :class:`CompileError`.
     """
-    if all(_origin(part).startswith(_KNOWN_CODE) for part in module.modules()):
+    if all(map(is_known_code, module.modules())):
         return
     input = torch.randn(traced.shapes[0], generator=torch.Generator().manual_seed(1)).to(dtype)
     try:
@@ -302,9 +296,6 @@ def check_same(module: nn.Module, traced: Trace, dtype: torch.dtype) -> None:
             f"{type(module).__name__}: its forward computes something else while it is traced; "
             "use PyTorch's autograd for it"
         )
-
-
-_KNOWN_CODE = ("torch.nn.", "convnet_benchmarks.", "lua_compat.")
 
 
 def _computed(traced: Trace, input: Tensor) -> Tensor:

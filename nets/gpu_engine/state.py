@@ -18,7 +18,7 @@ def all_kept(module: nn.Module) -> Iterator[None]:
     ]
     random = torch.cuda.get_rng_state()
     try:
-        with KeptState(module):
+        with KeptState(module, parameters=True):
             yield
     finally:
         with torch.no_grad():

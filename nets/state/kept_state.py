@@ -1,4 +1,5 @@
-"""Keeps what a pass may change in a module besides its gradients: buffers, attributes, random numbers."""
+"""Keeps what a pass may change in a module besides its gradients: buffers, attributes, random numbers, and
+parameters."""
 
 import operator
 import random
@@ -13,11 +14,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.jit import ScriptModule
-from torch.nn import Parameter
 from torch.nn.parameter import is_lazy
 from torch.utils._pytree import tree_flatten
 
+from convnet_benchmarks.nets.hooks import hook_on
+from convnet_benchmarks.nets.programs import is_known_code, is_program
+
 _BUILT_OF = ("_parameters", "_modules")
+_IN_WORDS = {"_buffers": "a buffer", "_parameters": "a parameter"}
 _OF_FX = "_tensor_constant"  # what torch.fx calls a tensor that it finds
 
 
@@ -25,12 +29,15 @@ class KeptState:
     """A module's buffers and attributes, with what is in their lists, dicts, sets, tensors and generators,
     and the generators of random numbers of PyTorch, Python and NumPy. A ``with`` block restores them.
 
+    ``parameters``: theirs, too, if a forward may write to them; it takes a copy of them all.
     Parts that get modules or parameters meanwhile (lazy ones, in their first pass) stay as they have become.
     """
 
-    def __init__(self, module: nn.Module) -> None:
+    def __init__(self, module: nn.Module, *, parameters: bool = False) -> None:
         parts = list(module.named_modules())
         seen = {id(part) for _, part in parts}
+        if not (parameters and _may_write_parameters(module)):
+            seen.update(map(id, module.parameters()))
         self._parts = [_Part(name, part, seen) for name, part in parts]
         self._generators = [_Content(torch.default_generator, _TORCHS), _Content(random, _PYTHONS)]
         if (numbers := sys.modules.get("numpy.random")) is not None:
@@ -58,6 +65,18 @@ class KeptState:
         self.restore()
 
 
+def _may_write_parameters(module: nn.Module) -> bool:
+    """Returns whether a forward may write to parameters: code of others, or an embedding that limits its
+    rows' norms."""
+    return any(
+        is_program(part)
+        or hook_on(part)
+        or not is_known_code(part)
+        or getattr(part, "max_norm", None) is not None
+        for part in module.modules()
+    )
+
+
 class _Part:
     """The state of one part of a module, without the parts in it. TorchScript keeps attributes to itself."""
 
@@ -68,6 +87,7 @@ class _Part:
         self._attributes = dict(self._vars)
         held = [(key, value) for key, value in self._vars.items() if key not in _BUILT_OF]
         held += [("_buffers", buffer) for buffer in part.buffers(recurse=False)]
+        held += [("_parameters", parameter) for parameter in part.parameters(recurse=False)]
         scripted = _scripted_names(part)
         held += [(name, _SCRIPTED.read((part, name))) for name in scripted]
         self._contents: list[tuple[str, _Content | _Numbers]]
@@ -83,7 +103,7 @@ class _Part:
         own = [name for name in names if self._attributes.get(name) is not self._vars.get(name)]
         own += [name for name, content in self._contents if not content.same()]
         name = next((name for name in own if not name.startswith(_OF_FX)), "")
-        return "a buffer" if name == "_buffers" else name and f"the attribute {name}"
+        return _IN_WORDS.get(name, name and f"the attribute {name}")
 
     def restore(self) -> None:
         if type(self.part) is not self._type or not _all_are(self._parts_now(), self._built_of):
@@ -229,7 +249,7 @@ def _contents(value: Any, part: nn.Module, seen: set[int]) -> Iterator[_Content 
     waiting = [value]
     while waiting:
         one = waiting.pop()
-        if id(one) in seen or isinstance(one, (type, Parameter, str, int, float)):
+        if id(one) in seen or isinstance(one, (type, str, int, float)):
             continue
         seen.add(id(one))
         if isinstance(one, Tensor):

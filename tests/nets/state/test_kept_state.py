@@ -1,5 +1,6 @@
 """What passes change in a module is as it was after a plan was made."""
 
+import copy
 import random
 from collections import deque
 from collections.abc import Callable
@@ -12,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrizations, spectral_norm
 
-from convnet_benchmarks.nets.engine import prepare
+from convnet_benchmarks.nets.engine import compile, prepare
 from convnet_benchmarks.nets.state.kept_state import KeptState
 
 
@@ -124,6 +125,62 @@ def test_preparing_changes_nothing(backend: str, inference: bool) -> None:
         assert net[1].told() == before
         phases.updateOutput(torch.rand(2, 4))
         assert net[1].calls == 1
+
+
+class WritesParameters(nn.Module):
+    """As a net that keeps its weights small, and an average of another's."""
+
+    def __init__(self, of_weight: bool) -> None:
+        super().__init__()
+        self.layer, self.of_weight = nn.Linear(4, 4), of_weight
+        self.average = nn.Parameter(torch.ones(4), requires_grad=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.of_weight:
+            self.layer.weight.data.mul_(0.5)
+        with torch.no_grad():
+            self.average.mul_(0.9)
+        return self.layer(x) + self.average
+
+
+def _halved_by_a_hook() -> nn.Module:
+    def halve(layer: Any, _: object) -> None:
+        layer.weight.data.mul_(0.5)
+
+    layer = nn.Linear(4, 4)
+    layer.register_forward_pre_hook(halve)
+    return layer
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: WritesParameters(True), lambda: WritesParameters(False), _halved_by_a_hook]
+)
+@pytest.mark.parametrize("backend", ["auto", "stock"])
+def test_preparing_writes_to_no_parameter(backend: str, make: Callable[[], nn.Module]) -> None:
+    torch.manual_seed(1)
+    net, x = nn.Sequential(nn.Linear(4, 4), make(), nn.ReLU()), torch.rand(2, 4)
+    same = copy.deepcopy(net)
+    with prepare(net, x, backend=backend) as phases:
+        torch.testing.assert_close(dict(net.named_parameters()), dict(same.named_parameters()))
+        torch.testing.assert_close(phases.updateOutput(x), same(x).detach())
+    torch.testing.assert_close(dict(net.named_parameters()), dict(same.named_parameters()))
+
+
+def test_compiling_and_timing_write_to_no_parameter() -> None:
+    torch.manual_seed(1)
+    net, x = nn.Sequential(nn.Linear(4, 4), _halved_by_a_hook()), torch.rand(2, 4)
+    same = copy.deepcopy(net)
+    with compile(net, (2, 4), backend="mm") as phases:
+        torch.testing.assert_close(phases.updateOutput(x), same(x).detach())
+        phases.timed_report()
+    torch.testing.assert_close(dict(net.named_parameters()), dict(same.named_parameters()))
+
+
+def test_an_embedding_that_limits_its_norms() -> None:
+    net = nn.Sequential(nn.Embedding(5, 3, max_norm=0.1), nn.Linear(3, 2))
+    before = net[0].weight.detach().clone()
+    with prepare(net, torch.tensor([[0, 3]]), backend="auto"):
+        assert torch.equal(net[0].weight, before)
 
 
 @pytest.mark.parametrize("normed", [parametrizations.spectral_norm, spectral_norm])
