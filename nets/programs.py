@@ -2,6 +2,7 @@
 replaced."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from torch import nn
 from torch.fx import GraphModule
@@ -27,9 +28,19 @@ def origin(module: nn.Module) -> str:
     return type(module).forward.__module__ or ""
 
 
-def is_known_code(module: nn.Module) -> bool:
-    """Returns whether a forward is torch.nn's or ours."""
-    return origin(module).startswith(_KNOWN_CODE)
+def is_known_code(python_module: str) -> bool:
+    """Returns whether a Python module is torch.nn's or ours."""
+    return python_module.startswith(_KNOWN_CODE)
+
+
+def computes_as(kind: Any, layer: Any) -> bool:
+    """Returns whether a class, which may be derived from ``layer``, has its forward and the methods that this
+    calls (Conv2d's ``_conv_forward``)."""
+    return kind is layer or all(
+        getattr(kind, name, None) is getattr(layer, name)
+        for name in ("forward", *layer.forward.__code__.co_names)
+        if hasattr(layer, name)
+    )
 
 
 def let_mode_be_set(module: nn.Module) -> nn.Module:

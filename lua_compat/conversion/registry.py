@@ -1,5 +1,6 @@
 """Finds the conversion of a class, in both directions, in the tables of all families."""
 
+from convnet_benchmarks.nets.programs import computes_as
 from lua_compat.conversion.reading import Conversion
 from lua_compat.conversion.writing import Export
 from lua_compat.packages import modules_of
@@ -18,8 +19,5 @@ def find_conversion(typename: str) -> Conversion | None:
 
 
 def find_export(kind: type) -> Export | None:
-    """Returns the export of a class, or of a base class whose forward it uses; None if there is none."""
-    for base in kind.__mro__:
-        if base in EXPORTS and getattr(kind, "forward", None) is getattr(base, "forward", None):
-            return EXPORTS[base]
-    return None
+    """Returns the export of a class, or of a base class as which it computes; None if there is none."""
+    return next((EXPORTS[base] for base in kind.__mro__ if base in EXPORTS and computes_as(kind, base)), None)

@@ -14,7 +14,7 @@ from torch.nn import Parameter
 from convnet_benchmarks.nets.graph import parameters_read, runs_backward_itself
 from convnet_benchmarks.nets.hooks import has_legacy_hook, hook_on, hook_on_parameter, hook_within
 from convnet_benchmarks.nets.phases import autocasts, is_checkpointed
-from convnet_benchmarks.nets.programs import is_known_code, is_program, origin
+from convnet_benchmarks.nets.programs import computes_as, is_known_code, is_program, origin
 from convnet_benchmarks.nets.state.kept_state import KeptState
 
 
@@ -69,7 +69,7 @@ class Operation:
     def calls(self, *modules: type[nn.Module]) -> bool:
         """Returns whether it calls one of these modules, or a subclass that computes the same."""
         return isinstance(self.call, modules) and any(
-            type(self.call).forward is module.forward for module in modules
+            computes_as(type(self.call), module) for module in modules
         )
 
     def arguments(self, *names: str) -> dict[str, Any]:
@@ -276,7 +276,7 @@ def check_same(module: nn.Module, traced: Trace, dtype: torch.dtype) -> None:
     A forward may ask what kind of thing it gets, which differs while it is traced, or change a part of a
     tensor that others read. Raises :class:`CompileError`.
     """
-    if all(map(is_known_code, module.modules())):
+    if all(is_known_code(origin(part)) for part in module.modules()):
         return
     input = torch.randn(traced.shapes[0], generator=torch.Generator().manual_seed(1)).to(dtype)
     try:

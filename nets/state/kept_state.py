@@ -71,7 +71,7 @@ def _may_write_parameters(module: nn.Module) -> bool:
     return any(
         is_program(part)
         or hook_on(part)
-        or not is_known_code(part)
+        or not is_known_code(type(part).__module__)
         or getattr(part, "max_norm", None) is not None
         for part in module.modules()
     )

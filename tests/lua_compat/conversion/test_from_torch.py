@@ -190,10 +190,17 @@ class OtherForward(nn.Linear):
         return super().forward(input) * 2
 
 
+class OtherStep(nn.Conv2d):
+    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        return super()._conv_forward(input, weight * 2, bias)
+
+
 def test_a_subclass_counts_as_its_base_only_with_the_bases_forward() -> None:
     assert from_torch(Subclass(nn.Tanh())).typename == "nn.Sequential"
     with pytest.raises(ConversionError, match="OtherForward: the tensor weight is used outside a layer"):
         from_torch(OtherForward(2, 2))
+    with pytest.raises(ConversionError, match="OtherStep: the tensor weight is used outside a layer"):
+        from_torch(OtherStep(2, 2, 1))
 
 
 @pytest.mark.parametrize(

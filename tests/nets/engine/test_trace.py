@@ -5,6 +5,7 @@ import torch
 from torch import Tensor, fx, nn
 from torch.nn.utils import parametrizations
 
+from convnet_benchmarks.nets.engine import compile
 from convnet_benchmarks.nets.engine.trace import CompileError, check_same, trace
 from tests.helpers.commands import run_python
 
@@ -51,6 +52,27 @@ def test_what_torch_fx_compiled_is_traced_as_the_net_that_it_was() -> None:
         torch.zeros(1, 2, 5, 5),
     )
     assert trace(fx.symbolic_trace(net), x).shapes == trace(net, x).shapes
+
+
+class Standardised(nn.Conv2d):
+    """Has torch.nn's forward, which calls a method that is its own."""
+
+    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        return super()._conv_forward(input, weight - weight.mean((1, 2, 3), keepdim=True), bias)
+
+
+class Plain(nn.Conv2d):
+    def extra_repr(self) -> str:
+        return "plain"
+
+
+def test_a_subclass_is_its_layer_unless_it_replaces_what_the_forward_calls() -> None:
+    torch.manual_seed(1)
+    net, x = nn.Sequential(Standardised(3, 4, 3), Plain(4, 4, 3)), torch.rand(2, 3, 7, 7)
+    own, plain = trace(net, x).operations
+    assert plain.calls(nn.Conv2d) and not own.calls(nn.Conv2d)
+    with compile(net, (2, 3, 7, 7), backend="mm") as phases:
+        torch.testing.assert_close(phases.updateOutput(x), net(x).detach())
 
 
 class LogOfLess(nn.Linear):
