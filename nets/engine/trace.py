@@ -149,7 +149,7 @@ def _graph(module: nn.Module) -> tuple[fx.Graph, nn.Module, dict[fx.Node, Any], 
         root: nn.Module = module
         if tracer.is_leaf_module(module, ""):
             root = nn.Sequential(module)  # a single layer: fx traces only the inside of a root
-        before = KeptState(module)
+        before = KeptState(module, parameters=True)
         try:
             with torch.enable_grad(), torch.autocast("cpu", enabled=False):
                 graph = tracer.trace(root)
@@ -282,9 +282,9 @@ def check_same(module: nn.Module, traced: Trace, dtype: torch.dtype) -> None:
     try:
         with torch.enable_grad():  # for hooks of gradients; what is no leaf may be written to
             input = input.requires_grad_().clone()
-            with KeptState(module):
+            with KeptState(module, parameters=True):
                 wanted = module(input.clone()).detach()
-            with KeptState(module):
+            with KeptState(module, parameters=True):
                 found = _computed(traced, input).detach()
     except Exception as error:  # whatever its author's code says to these numbers
         raise CompileError(f"{type(module).__name__}: {error}") from error

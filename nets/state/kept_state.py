@@ -223,18 +223,22 @@ class _Numbers:
         return None if self._tensor.is_inference() else self._tensor._version, self._tensor.shape
 
     def same(self) -> bool:
-        """Returns whether nothing was written to it, but for the statistics of PyTorch's batch normalisation,
-        which does not count that."""
-        return self._now() == self._told
+        """Returns whether nothing was written to it: not every write is counted (``.data``, batch
+        normalisation's)."""
+        one, was = self._tensor, self._was
+        if self._now() != self._told:
+            return False
+        with suppress(RuntimeError):  # PyTorch does not compare all: sparse ones, those without memory
+            return torch.equal(one, was) or torch.allclose(one, was, rtol=0, atol=0, equal_nan=True)
+        return True
 
     def restore(self) -> None:
         tensor = self._tensor
-        with suppress(RuntimeError):  # PyTorch does not compare all: sparse ones, those without memory
-            if self.same() and torch.equal(tensor, self._was):
-                return
+        if self.same():
+            return
         if tensor.shape != self._was.shape:
             tensor.data = self._was.clone()
-        elif not (self.same() and tensor.is_meta):
+        else:
             with torch.no_grad():
                 tensor.copy_(self._was)
         self._told = self._now()

@@ -127,20 +127,23 @@ def test_preparing_changes_nothing(backend: str, inference: bool) -> None:
         assert net[1].calls == 1
 
 
-class WritesParameters(nn.Module):
+class Writes(nn.Module):
     """As a net that keeps its weights small, and an average of another's."""
 
-    def __init__(self, of_weight: bool) -> None:
+    def __init__(self, of_buffers: bool, counted: bool) -> None:
         super().__init__()
-        self.layer, self.of_weight = nn.Linear(4, 4), of_weight
+        self.layer, self.of_buffers, self.counted = nn.Linear(4, 4), of_buffers, counted
         self.average = nn.Parameter(torch.ones(4), requires_grad=False)
+        self.register_buffer("factor", torch.ones(4))
 
     def forward(self, x: Tensor) -> Tensor:
-        if self.of_weight:
-            self.layer.weight.data.mul_(0.5)
-        with torch.no_grad():
-            self.average.mul_(0.9)
-        return self.layer(x) + self.average
+        for one in self.buffers() if self.of_buffers else self.parameters():
+            if self.counted:
+                with torch.no_grad():
+                    one.mul_(0.5)
+            else:
+                one.data.mul_(0.5)
+        return self.layer(x) * self.factor + self.average
 
 
 def _halved_by_a_hook() -> nn.Module:
@@ -152,18 +155,17 @@ def _halved_by_a_hook() -> nn.Module:
     return layer
 
 
-@pytest.mark.parametrize(
-    "make", [lambda: WritesParameters(True), lambda: WritesParameters(False), _halved_by_a_hook]
-)
+@pytest.mark.parametrize("of_buffers", [False, True])
+@pytest.mark.parametrize("counted", [False, True])
 @pytest.mark.parametrize("backend", ["auto", "stock"])
-def test_preparing_writes_to_no_parameter(backend: str, make: Callable[[], nn.Module]) -> None:
+def test_preparing_writes_to_no_parameter(backend: str, counted: bool, of_buffers: bool) -> None:
     torch.manual_seed(1)
-    net, x = nn.Sequential(nn.Linear(4, 4), make(), nn.ReLU()), torch.rand(2, 4)
+    net, x = nn.Sequential(nn.Linear(4, 4), Writes(of_buffers, counted), nn.ReLU()), torch.rand(2, 4)
     same = copy.deepcopy(net)
     with prepare(net, x, backend=backend) as phases:
-        torch.testing.assert_close(dict(net.named_parameters()), dict(same.named_parameters()))
-        torch.testing.assert_close(phases.updateOutput(x), same(x).detach())
-    torch.testing.assert_close(dict(net.named_parameters()), dict(same.named_parameters()))
+        for _ in range(2):
+            torch.testing.assert_close(net.state_dict(), same.state_dict())
+            torch.testing.assert_close(phases.updateOutput(x), same(x).detach())
 
 
 def test_compiling_and_timing_write_to_no_parameter() -> None:
@@ -180,7 +182,7 @@ def test_an_embedding_that_limits_its_norms() -> None:
     net = nn.Sequential(nn.Embedding(5, 3, max_norm=0.1), nn.Linear(3, 2))
     before = net[0].weight.detach().clone()
     with prepare(net, torch.tensor([[0, 3]]), backend="auto"):
-        assert torch.equal(net[0].weight, before)
+        assert torch.equal(net.state_dict()["0.weight"], before)
 
 
 @pytest.mark.parametrize("normed", [parametrizations.spectral_norm, spectral_norm])
@@ -209,6 +211,11 @@ def test_what_has_changed_is_told() -> None:
     net[1].grown.add_(1)
     assert kept.changes() == ("1", net[1], "its forward changes a buffer")
     kept.restore()
+    kept = KeptState(net, parameters=True)
+    net[0].weight.data[0, 0] = torch.nan
+    assert kept.changes() == ("0", net[0], "its forward changes a parameter")
+    kept = KeptState(net, parameters=True)
+    assert kept.changes() is None
     numpy.random.random()
     assert kept.changes() == ("", None, "its forward draws numbers of its own")
     kept.restore()
