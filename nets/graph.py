@@ -9,14 +9,17 @@ from torch import Tensor
 from torch.nn import Parameter
 
 
-def parameters_read(results: Iterable[Tensor]) -> Counter[Parameter]:
-    """Returns the parameters behind ``results``, with how many operations read each."""
-    return Counter(
+def parameters_read(results: Sequence[Tensor]) -> Counter[Parameter]:
+    """Returns the parameters behind ``results``, with how many operations read each; as a result, it is read
+    once more."""
+    found = Counter(result for result in results if isinstance(result, Parameter))
+    found.update(
         variable
         for node in _operations(results)
         for before, _ in node.next_functions
         if isinstance(variable := getattr(before, "variable", None), Parameter)
     )
+    return found
 
 
 def runs_backward_itself(results: Iterable[Tensor]) -> bool:

@@ -258,7 +258,8 @@ def _of_tensors(input: Any, samples: int | None, like: "Tensor", cast: bool) -> 
         one = one.detach().to(like.device)
         if cast and one.is_floating_point():
             one = one.to(like.dtype)
-        return one if samples is None else one[torch.arange(samples, device=one.device) % len(one)]
+        # A copy in any case: the module may write to it.
+        return one.clone() if samples is None else one[torch.arange(samples, device=one.device) % len(one)]
 
     return tree_map(taken, dict(input) if isinstance(input, Mapping) else input)
 

@@ -125,11 +125,13 @@ def _run(module: "nn.Module", input: Any) -> tuple[dict[int, str], str | None]:
 
 def _run_once(module: "nn.Module", input: Any) -> tuple[dict[int, str], str | None]:
     import torch
+    from torch.utils._pytree import tree_map
 
     from convnet_benchmarks.nets.phases import forward_only
     from convnet_benchmarks.nets.several_inputs import net_within
     from convnet_benchmarks.nets.state.kept_state import KeptState
 
+    input = tree_map(lambda one: one.clone(), input)  # the module may write to it
     places = {_place(one): number for number, one in enumerate(tensors_in(input))}
     limits: dict[int, str] = {}
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils._pytree import tree_map
 
 from convnet_benchmarks.nets.engine.choice.options import Options, takes
 from convnet_benchmarks.nets.engine.compilation import PlanMaker
@@ -43,8 +44,12 @@ def prepare(module: nn.Module, input: Any, options: Options) -> EnginePhases | M
         options = replace(options, dtype=options.dtype or input.dtype)
     maker = PlanMaker(module, options)
     with KeptState(module, parameters=True), forward_only():
-        made = _chosen(maker, module, input)
+        made = _chosen(maker, module, tree_map(_copy, input))  # a forward may write to it
     return made()
+
+
+def _copy(leaf: Any) -> Any:
+    return leaf.clone() if isinstance(leaf, Tensor) else leaf
 
 
 def _chosen(maker: PlanMaker, module: nn.Module, input: Any) -> Callable[[], EnginePhases | MixedPhases]:

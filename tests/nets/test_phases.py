@@ -516,6 +516,27 @@ def test_outputs_in_a_dataclass_are_a_dict() -> None:
     torch.testing.assert_close([parameter.grad for parameter in net.parameters()], list(wanted))
 
 
+class GivesItsWeight(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+
+    def forward(self, x: Tensor) -> Any:
+        return self.layer(x), self.layer.weight
+
+
+@pytest.mark.parametrize("phases_of", [lambda net, x: AutogradPhases(net), prepare])
+def test_a_parameter_among_the_outputs(phases_of: Callable[[nn.Module, Tensor], Any]) -> None:
+    net, x = GivesItsWeight(), torch.rand(2, 3)
+    output = net(x)
+    wanted = torch.autograd.grad(output, list(net.parameters()), [torch.ones_like(one) for one in output])
+    with phases_of(net, x) as phases:
+        ones = tuple(torch.ones_like(one) for one in phases.updateOutput(x))
+        phases.updateGradInput(x, ones)
+        phases.accGradParameters(x, ones)
+    torch.testing.assert_close([parameter.grad for parameter in net.parameters()], list(wanted))
+
+
 def test_an_output_without_a_gradient_is_refused() -> None:
     net, x = own_nets.GivesIndices(), torch.randn(4, 6)
     with AutogradPhases(net) as phases, pytest.raises(NoGradientError, match="does not depend on its input"):

@@ -168,6 +168,18 @@ def test_preparing_writes_to_no_parameter(backend: str, counted: bool, of_buffer
             torch.testing.assert_close(phases.updateOutput(x), same(x).detach())
 
 
+class WritesToItsInput(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return (x.clone() if x.requires_grad else x).mul_(2)
+
+
+def test_preparing_does_not_write_to_the_input() -> None:
+    x, wanted = torch.ones(2, 4), torch.ones(2, 4)
+    with prepare(WritesToItsInput(), x, backend="auto") as phases:
+        assert torch.equal(x, wanted)
+        assert torch.equal(phases.updateOutput(x), 2 * wanted)
+
+
 def test_compiling_and_timing_write_to_no_parameter() -> None:
     torch.manual_seed(1)
     net, x = nn.Sequential(nn.Linear(4, 4), _halved_by_a_hook()), torch.rand(2, 4)
