@@ -99,12 +99,11 @@ end
 -- one size. Sets p = v where the mask is one.
 local FILL = [[
    return function(p, mask, n, v)
-      for i = 0, n - 1 do
-         local one = mask[i] + $zero
-         p[i] = bor(band(p[i], one - 1), band(v, -one))
-      end
+      for i = 0, n - 4, 4 do $set(4) end
+      for i = n - n % 4, n - 1 do $set(1) end
    end
 ]]
+local SET = '$each($1, ;){local x@ = p[i + @] p[i + @] = bxor(x@, band(bxor(x@, v), $zero - mask[i + @]))}'
 -- Sets p to q's elements at the positions; or p's elements at the positions to q's.
 local MOVE = [=[
    return function(p, q, places, n)
@@ -116,7 +115,7 @@ local MOVE = [=[
 local cells, select_cells, copy_cells, fill, number_cell = types.cells, {}, {}, {}, ffi.new 'int64_t[1]'
 for size in pairs(cells) do
    select_cells[size], copy_cells[size] = templates.compile('torch.luajit.masks', MOVE, {})
-   fill[size] = templates.compile('torch.luajit.masks', FILL, { zero = size == 8 and '0LL' or 0 })
+   fill[size] = templates.compile('torch.luajit.masks', FILL, { set = SET, zero = size == 8 and '0LL' or 0 })
 end
 
 -- Sets r's elements to a number of its type where the mask, of as many zeros and ones, is one.
