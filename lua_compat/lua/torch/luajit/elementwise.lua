@@ -637,17 +637,16 @@ local function fill_in_one_piece(p, v, n, size)
    end
 end
 
--- The same for a tensor that consists of rows: the first is filled, and copied to the others.
+-- The same for a tensor that consists of rows: one is filled, and copied to all.
+local REPEATED = { 1, 0, 0 }
 local function fill_rows(r, v)
    if not (plan(r, r, r) and in_rows() and turns[1] <= ROWS and turns[2] * turns[3] <= few.LIMIT) then
       return no 'elements that form no short rows'
    end
-   local T, n1, n2, a2, a3, p = r.T, turns[1], turns[2], steps1[2], steps1[3], first_element(r)
-   local row, bytes = room(T, 1), n1 * T.size
-   fill_in_one_piece(row, v, n1, T.size)
-   for i3 = 0, turns[3] - 1 do
-      for i2 = 0, n2 - 1 do ffi.copy(p + (i3 * a3 + i2 * a2), row, bytes) end
-   end
+   local T = r.T
+   local row = room(T, 1)
+   fill_in_one_piece(row, v, turns[1], T.size)
+   move(T, first_element(r), row, steps1, REPEATED)
    return true
 end
 
