@@ -1,4 +1,4 @@
-"""The error for a model that cannot be converted."""
+"""The errors for a model that cannot be converted."""
 
 
 class ConversionError(ValueError):
@@ -11,3 +11,7 @@ class ConversionError(ValueError):
 
     def __str__(self) -> str:
         return f"{self.path}: {self.problem}"
+
+
+class CannotTraceError(ValueError):
+    """A module does something that cannot be expressed in layers; the message names it."""

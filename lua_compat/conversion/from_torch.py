@@ -7,11 +7,11 @@ from torch import nn
 
 from lua_compat import t7
 from lua_compat.conversion.composed import spelled_out
-from lua_compat.conversion.errors import ConversionError
+from lua_compat.conversion.errors import CannotTraceError, ConversionError
 from lua_compat.conversion.hooks import without_hooks
 from lua_compat.conversion.lua_classes import lua_export
 from lua_compat.conversion.registry import find_export
-from lua_compat.conversion.tracing import CannotTraceError, traced
+from lua_compat.conversion.tracing import traced
 from lua_compat.conversion.unrolled import Recurrent, unrolled
 from lua_compat.conversion.writing import TENSORS, Export, ModelWriter
 from lua_compat.lua_modules import LuaModule

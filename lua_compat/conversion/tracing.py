@@ -7,15 +7,14 @@ from typing import Any
 
 from torch import fx, nn
 
+from convnet_benchmarks.nets.state.kept_state import KeptState
 from lua_compat.conversion.composed import for_rows, plus, times
+from lua_compat.conversion.errors import CannotTraceError
+from lua_compat.conversion.in_place import InPlaceProxy, read_results_instead, written_to
 from lua_compat.torch_modules import arithmetic, reduce, shape, tables, transfer
 from lua_compat.torch_modules.graph import GraphModule
 
 Step = tuple[int | None, tuple[int, ...], int | None]
-
-
-class CannotTraceError(ValueError):
-    """The module does something that cannot be expressed in layers; the message names it."""
 
 
 def traced(module: nn.Module, is_layer: Callable[[nn.Module], bool]) -> nn.Module:
@@ -28,11 +27,22 @@ def traced(module: nn.Module, is_layer: Callable[[nn.Module], bool]) -> nn.Modul
         def is_leaf_module(self, m: nn.Module, qualified_name: str) -> bool:
             return is_layer(m)
 
+        def proxy(self, node: fx.Node) -> fx.Proxy:
+            return InPlaceProxy(node, self)
+
+    before = KeptState(module, parameters=True)
     try:
         graph = Tracer().trace(module)
     except Exception as error:  # any error of the module's code when run without values
         reason = next(iter(str(error).splitlines()), type(error).__name__)
         raise CannotTraceError(f"its forward cannot be traced: {reason}") from None
+    finally:
+        changed = before.changes()
+        before.restore()
+    if changed:
+        name, _, what = changed
+        raise CannotTraceError(f"{name}: {what}" if name else what)
+    read_results_instead(graph, module)
     for node in reversed(list(graph.nodes)):
         if not node.users and node.op not in ("placeholder", "output"):
             graph.erase_node(node)
@@ -122,11 +132,16 @@ class _Builder:
         self._places[node] = len(self._steps) - 1
 
     def _add_module(self, node: fx.Node) -> None:
-        module = self._module.get_submodule(str(node.target))
+        module: Any = self._module.get_submodule(str(node.target))
         if node.kwargs or not all(isinstance(value, fx.Node) for value in node.args):
             raise CannotTraceError(f"{node.target} is called with more than tensors")
-        if id(module) in self._used:  # nn's layers keep their last output, so each use gets its own
+        written = written_to(node, self._module)
+        keeps_input = written is not None and len(written.users) > 1
+        # nn's layers keep their last output, so each use gets its own.
+        if id(module) in self._used or keeps_input:
             module = copy.deepcopy(module, {id(p): p for p in module.parameters()})
+            if keeps_input:
+                module.inplace = False
         self._used.add(id(module))
         rows = isinstance(module, nn.Flatten) or node.args[0] in self._features
         if isinstance(module, nn.Linear) and not rows:
@@ -142,7 +157,7 @@ class _Builder:
             raise CannotTraceError(f"{name} has no counterpart among Torch7's layers")
         arguments = _Arguments(node, self)
         made = handler(arguments)
-        if made is None:
+        if made is None or arguments.is_unread():
             raise CannotTraceError(f"{name}({arguments.text()}) has no counterpart among Torch7's layers")
         module, sources = made
         if isinstance(module, nn.Flatten) or (sources[0] in self._features and name in _ELEMENTWISE):
@@ -163,8 +178,15 @@ class _Arguments:
     def __init__(self, node: fx.Node, builder: _Builder) -> None:
         self._node = node
         self._builder = builder
+        self._read: set[int | str] = {"inplace", "_stacklevel"}
+
+    def is_unread(self) -> bool:
+        """Returns whether an argument with a value that may matter was never asked for."""
+        given: dict[Any, Any] = {**dict(enumerate(self._node.args)), **self._node.kwargs}
+        return any(key not in self._read and value not in (None, False) for key, value in given.items())
 
     def get(self, place: int, name: str, default: Any = None) -> Any:
+        self._read |= {place, name}
         if len(self._node.args) > place:
             return self._node.args[place]
         return self._node.kwargs.get(name, default)
@@ -175,6 +197,7 @@ class _Arguments:
 
     def rest(self, place: int = 1) -> list[Any]:
         """Returns the numbers from a position on, which may be one list."""
+        self._read |= set(range(place, len(self._node.args)))
         values = list(self._node.args[place:])
         return list(values[0]) if len(values) == 1 and isinstance(values[0], list | tuple) else values
 
@@ -185,8 +208,16 @@ class _Arguments:
         return ", ".join(map(str, [*self._node.args, *(f"{k}={v}" for k, v in self._node.kwargs.items())]))
 
 
-def _layer(module: Callable[[], nn.Module]) -> Callable[[_Arguments], Made]:
-    return lambda a: (module(), (a.first,))
+def _layer(kind: Callable[..., nn.Module], *argument: Any) -> Callable[[_Arguments], Made]:
+    """Returns the handler of a function of each element; ``argument``: the name of its one, and the
+    default."""
+
+    def handle(a: _Arguments) -> Made:
+        given = {argument[0]: a.get(1, *argument)} if argument else {}
+        a.get(1 + len(given), "inplace")  # its result is what is read later
+        return kind(**given), (a.first,)
+
+    return handle
 
 
 def _number(value: Any) -> bool:
@@ -201,7 +232,9 @@ def _combined(
     """Returns the handler of an operator between tensors, or a tensor and a number on either side."""
 
     def handle(a: _Arguments) -> Made:
-        one, other = a.get(0, "input"), a.get(1, "other")
+        one, other, alpha = a.get(0, "input"), a.get(1, "other"), a.get(2, "alpha", 1)
+        if alpha != 1:
+            return None
         if isinstance(one, fx.Node) and isinstance(other, fx.Node):
             return table(), (one, other)
         if isinstance(one, fx.Node) and _number(other):
@@ -297,14 +330,14 @@ def _item(a: _Arguments) -> Made:
     return nn.Sequential(*parts), (a.first,)
 
 
-def _pool(kind: Any) -> Callable[[_Arguments], Made]:
-    def handle(a: _Arguments) -> Made:
-        options = [a.get(place, name, default) for place, (name, default) in enumerate(kind_options, 1)]
-        return kind(*options), (a.first,)
+def _pool(kind: Any, **more: Any) -> Callable[[_Arguments], Made]:
+    """Returns the handler of a pooling; ``more``: its arguments after the padding, and their defaults."""
+    options = {"kernel_size": None, "stride": None, "padding": 0, **more}
 
-    common = [("kernel_size", None), ("stride", None), ("padding", 0)]
-    is_max = kind is nn.MaxPool2d
-    kind_options: list[tuple[str, Any]] = [*common, ("dilation", 1)] if is_max else common
+    def handle(a: _Arguments) -> Made:
+        given = {name: a.get(place, name, options[name]) for place, name in enumerate(options, 1)}
+        return kind(**given), (a.first,)
+
     return handle
 
 
@@ -313,9 +346,8 @@ def _matmul(a: _Arguments) -> Made:
 
 
 def _dropout(a: _Arguments) -> Made:
-    if a.get(2, "training", True) is False:
-        return nn.Identity(), (a.first,)
-    return nn.Dropout(a.get(1, "p", 0.5)), (a.first,)
+    p, training, _ = a.get(1, "p", 0.5), a.get(2, "training", True), a.get(3, "inplace")
+    return nn.Identity() if training is False else nn.Dropout(p), (a.first,)
 
 
 def _interpolate(a: _Arguments) -> Made:
@@ -339,23 +371,23 @@ _div = _combined(
 
 _HANDLERS: dict[str, Callable[[_Arguments], Made]] = {
     "add": _add, "iadd": _add, "sub": _sub, "isub": _sub, "mul": _mul, "imul": _mul,
-    "truediv": _div, "div": _div, "matmul": _matmul, "bmm": _matmul, "cat": _cat, "concat": _cat,
+    "truediv": _div, "itruediv": _div, "div": _div, "matmul": _matmul, "bmm": _matmul,
+    "cat": _cat, "concat": _cat,
     "neg": _layer(lambda: times(-1)), "relu": _layer(nn.ReLU), "relu6": _layer(nn.ReLU6),
     "sigmoid": _layer(nn.Sigmoid), "tanh": _layer(nn.Tanh), "exp": _layer(transfer.Exp),
     "log": _layer(transfer.Log), "sqrt": _layer(transfer.Sqrt), "abs": _layer(transfer.Abs),
     "square": _layer(transfer.Square), "silu": _layer(nn.SiLU), "mish": _layer(nn.Mish),
     "hardswish": _layer(nn.Hardswish), "hardsigmoid": _layer(nn.Hardsigmoid),
     "gelu": lambda a: (nn.GELU(a.get(1, "approximate", "none")), (a.first,)),
-    "elu": lambda a: (nn.ELU(a.get(1, "alpha", 1.0)), (a.first,)),
-    "leaky_relu": lambda a: (nn.LeakyReLU(a.get(1, "negative_slope", 0.01)), (a.first,)),
+    "elu": _layer(nn.ELU, "alpha", 1.0), "leaky_relu": _layer(nn.LeakyReLU, "negative_slope", 0.01),
     "softplus": lambda a: (nn.Softplus(a.get(1, "beta", 1), a.get(2, "threshold", 20)), (a.first,)),
     "pow": _power,
     "softmax": _softmax(transfer.SoftMax), "log_softmax": _softmax(transfer.LogSoftMax),
     "flatten": _flatten, "view": _view, "reshape": _view, "transpose": _swap, "permute": _permute,
     "unsqueeze": _unsqueeze,
     "contiguous": _layer(shape.Contiguous), "mean": _mean, "getitem": _item, "dropout": _dropout,
-    "max_pool2d": _pool(nn.MaxPool2d),
-    "avg_pool2d": _pool(nn.AvgPool2d),
+    "max_pool2d": _pool(nn.MaxPool2d, dilation=1, ceil_mode=False, return_indices=False),
+    "avg_pool2d": _pool(nn.AvgPool2d, ceil_mode=False, count_include_pad=True, divisor_override=None),
     "adaptive_avg_pool2d": lambda a: (nn.AdaptiveAvgPool2d(a.get(1, "output_size")), (a.first,)),
     "adaptive_max_pool2d": lambda a: (nn.AdaptiveMaxPool2d(a.get(1, "output_size")), (a.first,)),
     "interpolate": _interpolate,

@@ -210,6 +210,7 @@ def test_a_subclass_counts_as_its_base_only_with_the_bases_forward() -> None:
             nn.Sequential(nn.Tanh(), nn.Sequential(nn.LSTM(2, 2))),
             "net.modules[2].modules[1]: LSTM has no counterpart",
         ),
+        (nn.Sequential(nn.LazyLinear(2)), "net.0: LazyLinear has no parameters yet; run the net once first"),
         (nn.Conv3d(4, 4, 3, groups=2), "net: Conv3d: 2 groups"),
         (nn.Conv2d(4, 4, 3, padding=1, padding_mode="circular"), "net: Conv2d: padding_mode='circular'"),
         (nn.BatchNorm1d(3, track_running_stats=False), "net: BatchNorm1d: track_running_stats=False"),

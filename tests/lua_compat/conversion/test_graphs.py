@@ -239,6 +239,97 @@ def test_a_module_used_twice_shares_its_parameters() -> None:
     assert len(list(net.parameters())) == 2
 
 
+class Computes(nn.Module):
+    """Its forward is ``steps`` after a layer; it has another, and a ReLU in place."""
+
+    def __init__(self, steps: Any) -> None:
+        super().__init__()
+        self.first, self.layer, self.relu = nn.Linear(6, 6), nn.Linear(6, 6), nn.ReLU(inplace=True)
+        self.steps, self.calls, self.last = steps, 0, None
+        self.register_buffer("factor", torch.ones(6))
+
+    def forward(self, x: Tensor) -> Any:
+        return self.steps(self, self.first(x), x)
+
+
+def statement(m: Any, y: Tensor, x: Tensor) -> Any:
+    y.relu_()
+    functional.elu(y, 0.5, True)
+    m.relu(y)
+    return m.layer(y)
+
+
+def other_name(m: Any, y: Tensor, x: Tensor) -> Any:
+    z = y
+    z *= 2
+    z /= 3
+    return y + z
+
+
+def earlier_reader(m: Any, y: Tensor, x: Tensor) -> Any:
+    before = m.layer(y)
+    return before + m.relu(y) + y
+
+
+def view_alone(m: Any, y: Tensor, x: Tensor) -> Any:
+    y = y.view(y.size(0), -1)
+    y += x
+    return m.layer(functional.relu(y, inplace=True))
+
+
+def arguments(m: Any, y: Tensor, x: Tensor) -> Any:
+    image = y.view(x.size(0), 1, 2, 3)
+    found = functional.max_pool2d(image, 2, ceil_mode=True)
+    return found + functional.avg_pool2d(image, 2, 1, 1, False, False)[:, :, :1, :2]
+
+
+@pytest.mark.parametrize("steps", [statement, other_name, earlier_reader, view_alone, arguments])
+def test_what_is_changed_in_place_and_arguments_count(steps: Any) -> None:
+    torch.manual_seed(1)
+    net, x = Computes(steps), torch.randn(3, 6)
+    with torch.no_grad():
+        torch.testing.assert_close(to_torch(from_torch(net))(x.clone()), net(x.clone()))
+
+
+def counts(m: Any, y: Tensor, x: Tensor) -> Any:
+    m.calls += 1
+    return y * m.calls
+
+
+def remembers(m: Any, y: Tensor, x: Tensor) -> Any:
+    y, m.last = y if m.last is None else y + m.last, y
+    return y
+
+
+def scales(m: Any, y: Tensor, x: Tensor) -> Any:
+    for one in m.buffers():
+        one.data.mul_(2)
+    return y
+
+
+def through_view(m: Any, y: Tensor, x: Tensor) -> Any:
+    y.view(-1, 6).relu_()
+    return m.layer(y)
+
+
+@pytest.mark.parametrize(
+    ("steps", "message"),
+    [
+        (counts, "its forward changes the attribute calls"),
+        (remembers, "its forward changes the attribute last"),
+        (scales, "its forward changes a buffer"),
+        (through_view, "relu_ writes to view, which shares memory with first"),
+        (lambda m, y, x: torch.add(y, x, alpha=2), r"add\(first, x, alpha=2\) has no counterpart"),
+        (lambda m, y, x: torch.div(y, 2, rounding_mode="floor"), r"div\(first, 2, rounding_mode=floor\) has"),
+    ],
+)
+def test_what_a_forward_does_besides_is_refused(steps: Any, message: str) -> None:
+    net = Computes(steps)
+    with pytest.raises(ConversionError, match=f"net: Computes: {message}"):
+        from_torch(net, "net")
+    assert (net.calls, net.last, net.factor.sum()) == (0, None, 6)
+
+
 class Branching(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         return x if x.sum() > 0 else -x
