@@ -294,7 +294,8 @@ for name, row in pairs{ cumsum = { start = '$zero', next = '$1 + $2' },
    cumprod = { start = '$one', next = '$1 * $2' } } do
    row.as_c, row.write = true, ''
    row.one_by_one = { go_on = ONE_BY_ONE.go_on .. ' p[to], to = result, to + r_step' }
-   row.several = { go_on = SEVERAL.go_on .. ' $each($1){p[at + @ * row]} = $each($1){a@}' }
+   row.several = { groups = '$group(4) $group(1)', -- more rows do not fit into the registers
+      go_on = SEVERAL.go_on .. ' $each($1){p[at + @ * row]} = $each($1){a@}' }
    local run, by_rows = both_ways(row)
    along[name] = function(r, _, t, d)
       local T, n = t.T, count(t)
