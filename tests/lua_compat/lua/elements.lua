@@ -98,6 +98,10 @@ local LAYOUTS = {
       local whole = t.new(ROWS + 2, COLUMNS + 9):fill(7)
       return whole:narrow(1, 2, ROWS):narrow(2, 5, COLUMNS):copy(t), whole
    end,
+   transposed_part = function(t)
+      local whole = t.new(COLUMNS + 2, ROWS + 9):fill(7)
+      return whole:narrow(1, 2, COLUMNS):narrow(2, 5, ROWS):t():copy(t), whole
+   end,
    stepped = function(t)
       local whole = t.new(ROWS, COLUMNS, 2):fill(7)
       return whole:select(3, 2):copy(t), whole
@@ -136,6 +140,11 @@ for _, limit in ipairs{ few.LIMIT, 0 } do
          same(what .. ' match', torch.match(x, x), torch.match(t, t))
          same(what .. ' add', lay_out(t):add(x), t * 2)
          same(what .. ' cmax', lay_out(t):cmax(4), t:clone():cmax(4))
+         local filled, whole = lay_out(t)
+         local beside = whole:double():sum() - t:double():sum()
+         filled:fill(3)
+         check(what .. ' fill', filled:ne(3):sum(), 0)
+         check(what .. ' beside', whole:double():sum() - 3 * t:nElement(), beside)
          if x.histc then
             same(what .. ' histc', x:histc(7), t:histc(7))
             same(what .. ' bhistc', x:bhistc(7), t:bhistc(7))

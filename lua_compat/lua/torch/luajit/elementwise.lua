@@ -640,7 +640,11 @@ end
 -- The same for a tensor that consists of rows: one is filled, and copied to all.
 local REPEATED = { 1, 0, 0 }
 local function fill_rows(r, v)
-   if not (plan(r, r, r) and in_rows() and turns[1] <= ROWS and turns[2] * turns[3] <= few.LIMIT) then
+   if not plan(r, r, r) then return false end
+   if steps1[2] == 1 then -- columns are rows, too
+      turns[1], turns[2], steps1[1], steps1[2] = turns[2], turns[1], 1, steps1[1]
+   end
+   if not (steps1[1] == 1 and turns[1] >= BLOCK and turns[1] <= ROWS and turns[2] * turns[3] <= few.LIMIT) then
       return no 'elements that form no short rows'
    end
    local T = r.T
