@@ -15,7 +15,7 @@ local function remember(state, g, capacity)
    y:add(g, -1, state.g_old)
    s:mul(state.d, state.t)
    local curvature = y:dot(s)
-   if curvature <= 1e-10 then
+   if not (curvature > 1e-10) then -- also NaN
       table.insert(state.dir_bufs, y)
       table.insert(state.stp_bufs, s)
       return

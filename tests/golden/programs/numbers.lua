@@ -108,3 +108,13 @@ end
 local narrow = nn.Narrow(1, 2, 2) -- its results have the type of what it gets
 try('narrow', function() return narrow:forward(torch.FloatTensor{ 1, 2, 3 }) end)
 try('narrow backward', function() return narrow:backward(torch.FloatTensor{ 1, 2, 3 }, torch.Tensor{ 4, 5 }) end)
+
+require 'optim'
+local w, calls = torch.Tensor{ 1, 2, 3 }, 0
+optim.lbfgs(function(p)
+   calls = calls + 1
+   local g = p * 2
+   if calls == 2 then g[1] = 0 / 0 end -- a curvature that is NaN is not remembered
+   return p:dot(p), g
+end, w, { maxIter = 3, learningRate = 0.1 }, {})
+try('lbfgs', function() return w:mul(1e6):round() end)
