@@ -184,11 +184,15 @@ def _hinge_embedding_gradient(x: Tensor, y: Tensor, average: bool, margin: float
     return result / x.numel() if average else result
 
 
+def _check_rows(x: Tensor) -> None:
+    if x.dim() not in (1, 2) or not x.numel():
+        raise argument_error(2, "vector or matrix expected")
+
+
 def _multi_margin(
     x: Tensor, y: Tensor, weights: Tensor | None, average: bool, p: int, margin: float
 ) -> Tensor:
-    if x.dim() not in (1, 2):
-        raise argument_error(2, "vector or matrix expected")
+    _check_rows(x)
     rows = x.reshape(-1, x.shape[-1])
     classes = y.reshape(-1).long() - 1
     if classes.numel() != len(rows):
@@ -200,6 +204,9 @@ def _multi_margin(
 
 def _multi_label_margin(x: Tensor, y: Tensor, weights: None, average: bool) -> Tensor:
     """y: the classes of each row, from 1; a 0 ends them."""
+    _check_rows(x)
+    if y.shape != x.shape:
+        raise argument_error(3, "inconsistent target size")
     if bool(((y.long() < 0) | (y.long() > x.shape[-1])).any()):
         raise argument_error(3, "target out of range")
     return F.multilabel_margin_loss(x, y.long() - 1, reduction="mean" if average else "sum")

@@ -42,9 +42,10 @@ _aten = torch.ops.aten
 _FEW_PIXELS, _FEW_PLANES = 1 << 15, 16
 
 
-def _batch(x: Tensor, axes: int) -> Tensor:
+def _batch(x: Tensor, axes: int, adaptive: bool = False) -> Tensor:
     if x.dim() not in (axes + 1, axes + 2):
-        what = "input tensor expected" if axes == 2 else "(batch mode) tensor expected for input,"
+        plain = axes == 2 and not adaptive
+        what = "input tensor expected" if plain else "(batch mode) tensor expected for input,"
         raise argument_error(2, f"{axes + 1}D or {axes + 2}D {what} but got: {sizes_text(x)}")
     return x if x.dim() == axes + 2 else x.unsqueeze(0)
 
@@ -291,7 +292,7 @@ def adaptive_max_pooling(out: Out, indices: Out, x: Tensor, h: int, w: int) -> N
 
     If there is none, Torch7 splits place -1 by the window's width: column 0, in a single column row 0.
     """
-    images, (rows, columns) = _batch(x, 2), (h, w)
+    images, (rows, columns) = _batch(x, 2, adaptive=True), (h, w)
     out.resize_((*x.shape[:-2], rows, columns))  # before anything else that is as large
     indices.resize_((2, *out.shape))
     values, flat = _adaptive_maxima(images, rows, columns)
@@ -334,7 +335,7 @@ def adaptive_max_pooling_grad_input(grad: Out, x: Tensor, grad_output: Tensor, i
 
 
 def _adaptive_average_pooling(x: Tensor, h: int, w: int) -> Tensor:
-    return F.adaptive_avg_pool2d(x, (h, w))
+    return F.adaptive_avg_pool2d(_batch(x, 2, adaptive=True), (h, w)).reshape(*x.shape[:-2], h, w)
 
 
 adaptive_average_pooling, adaptive_average_pooling_gradient = layer_kernels(_adaptive_average_pooling)
@@ -407,7 +408,8 @@ def _averaged_volume(numbers: tuple[int, ...]) -> tuple[list[int], list[int], li
 
 
 def _volumetric_average_pooling(x: Tensor, *numbers: int) -> Tensor:
-    return F.avg_pool3d(x, *_averaged_volume(numbers))
+    volumes = F.avg_pool3d(_batch(x, 3), *_averaged_volume(numbers))
+    return volumes if x.dim() == 5 else volumes[0]
 
 
 def _volumetric_average_pooling_gradient(x: Tensor, grad: Tensor, *numbers: int) -> Tensor:

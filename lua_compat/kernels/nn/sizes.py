@@ -13,7 +13,7 @@ def argument_error(position: int, message: str) -> ValueError:
 
 def sizes_text(x: Tensor) -> str:
     """Returns the sizes of a tensor as Torch7 writes them: [2 x 3]."""
-    return "[" + " x ".join(map(str, x.shape)) + "]"
+    return "[" + " x ".join(map(str, x.shape if x.numel() else ())) + "]"
 
 
 def check_size(x: Tensor, name: str, dims: int, axis: int, size: int) -> None:

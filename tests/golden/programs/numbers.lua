@@ -118,3 +118,27 @@ optim.lbfgs(function(p)
    return p:dot(p), g
 end, w, { maxIter = 3, learningRate = 0.1 }, {})
 try('lbfgs', function() return w:mul(1e6):round() end)
+
+-- Inputs of other dimensions than a layer takes. (What else a backward pass says differs.)
+for _, layer in ipairs{ nn.SpatialReflectionPadding(1, 1, 1, 1), nn.SpatialReplicationPadding(1, 1, 1, 1),
+   nn.SpatialZeroPadding(1), nn.VolumetricReplicationPadding(1), nn.SpatialDropout(), nn.VolumetricDropout(),
+   nn.SpatialAdaptiveMaxPooling(2, 2), nn.SpatialAdaptiveAveragePooling(2, 2), nn.SpatialUpSamplingNearest(2),
+   nn.SpatialUpSamplingBilinear(2), nn.VolumetricAveragePooling(1, 1, 1), nn.VolumetricMaxPooling(1, 1, 1),
+   nn.SpatialMaxPooling(1, 1), nn.SoftMax(), nn.LogSoftMax(), nn.TemporalConvolution(4, 2, 2),
+   nn.SpatialConvolution(2, 3, 1, 1), nn.SpatialCrossMapLRN(3), nn.Normalize(2) } do
+   for dims = 0, 5 do
+      local input = torch.ones(1, 2, 2, 3, 3)
+      for _ = dims, 4 do input = input[1] end
+      if dims == 0 then input = torch.Tensor() end
+      if dims > 0 or torch.type(layer) ~= 'nn.Normalize' then
+         try(torch.type(layer) .. ' ' .. dims, function() return layer:forward(input):dim() end)
+      end
+   end
+end
+for _, criterion in ipairs{ nn.SpatialClassNLLCriterion(), nn.MultiLabelMarginCriterion() } do
+   for dims = 1, 4 do
+      local input = torch.ones(2, 2, 2, 2)
+      for _ = dims, 3 do input = input[1] end
+      try(torch.type(criterion) .. ' ' .. dims, function() return criterion:forward(input, torch.ones(2)) end)
+   end
+end

@@ -231,9 +231,10 @@ local TemporalConvolution = layer.with_parameters{ name = 'TemporalConvolution',
    fan_in = function(self) return self.kW * self.inputFrameSize end }
 local convolve = TemporalConvolution.updateOutput
 function TemporalConvolution:updateOutput(input)
-   local expected, got = self.inputFrameSize, input:size(input:dim())
-   if expected and whole(expected) ~= got then
-      error(('invalid input frame size. Got: %d, Expected: %d'):format(got, whole(expected)), 0)
+   local expected, dims = self.inputFrameSize, input:dim()
+   local got = dims > 0 and input:size(dims)
+   if expected and (dims == 2 or dims == 3) and whole(expected) ~= got then
+      error(("bad argument #2 to 'v' (invalid input frame size. Got: %d, Expected: %d)"):format(got, whole(expected)), 0)
    end
    return convolve(self, input)
 end

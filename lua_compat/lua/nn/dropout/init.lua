@@ -46,14 +46,15 @@ end
 function Dropout:__tostring__() return ('%s(%f)'):format(torch.type(self), self.p) end
 
 -- Drops whole planes; never scales in training
-for name, dims in pairs{ SpatialDropout = 4, VolumetricDropout = 5 } do
+for name, axes in pairs{ SpatialDropout = 'h, w', VolumetricDropout = 't, h, w' } do
+   local dims = name == 'SpatialDropout' and 4 or 5
    local class = torch.class('nn.' .. name, 'nn.Module')
    declared.construct(class, name)
    function class:updateOutput(input)
       self.output:resizeAs(input):copy(input)
       if not (self.train or self.stochastic_inference) then return self.output:mul(1 - self.p) end
       if input:dim() ~= dims and input:dim() ~= dims - 1 then
-         error(('Input must be %dD (nbatch, nfeat, ...) or %dD (nfeat, ...)'):format(dims, dims - 1))
+         error(('Input must be %dD (nbatch, nfeat, %s) or %dD (nfeat, %s)'):format(dims, axes, dims - 1, axes))
       end
       local sizes = input:size()
       for d = input:dim() - dims + 3, input:dim() do sizes[d] = 1 end

@@ -117,7 +117,8 @@ Volumetric.nDim = 5
 -- the gradient) of size 1; here that is an error.
 local function check_window(self, input, is_gradient)
    local size = number(self.size)
-   if input:dim() < 3 or torch.type(input):find('Cuda', 1, true) then return end
+   assert(input:dim() == 3 or input:dim() == 4, 'Input must be 3D or 4D')
+   if torch.type(input):find('Cuda', 1, true) then return end
    if size % 2 == 0 and input:size(input:dim() - 2) > size / 2 then
       error(('nn.SpatialCrossMapLRN: an odd size expected, got %d'):format(size), 0)
    elseif is_gradient and size == 1 then
@@ -136,7 +137,12 @@ function SpatialCrossMapLRN:updateGradInput(input, gradOutput)
    return gradient_over_planes(self, input, gradOutput)
 end
 
+local of_norm = declared.reader 'Normalize'
 layer.plain{ name = 'Normalize',
+   arguments = function(self, input)
+      assert(input:dim() <= 2, 'only 1d layer supported')
+      return of_norm(self)
+   end,
    check = function(self)
       assert(self.p, 'p-norm not provided')
       assert(self.p > 0, self.p .. '-norm not supported')

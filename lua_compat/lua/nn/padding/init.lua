@@ -7,10 +7,21 @@ local function sides_text(self)
    return ('(l=%d, r=%d, t=%d, b=%d)'):format(self.pad_l, self.pad_r, self.pad_t, self.pad_b)
 end
 
--- The gradient is computed only for a gradOutput of the padded sizes. As in Torch7, these are the sums of the fields as
+local function check_dimensions(input, least)
+   local dims = input:dim()
+   if dims ~= least and dims ~= least + 1 then
+      error(('input must be %d or %d-dimensional'):format(least, least + 1), 3)
+   end
+end
+
+-- The input has at least so many dimensions and at most one more. The gradient is computed only for a gradOutput of the padded sizes. As in Torch7, these are the sums of the fields as
 -- they are, so a fraction fits no size. fits(self, input, gradOutput, d): whether the dimensions up to the last, d, fit
-local function check_gradients(class, fits)
-   local compute = class.updateGradInput
+local function check_sizes(class, least, fits)
+   local pad, compute = class.updateOutput, class.updateGradInput
+   function class:updateOutput(input)
+      check_dimensions(input, least)
+      return pad(self, input)
+   end
    function class:updateGradInput(input, gradOutput)
       local dims = input:dim()
       if dims ~= gradOutput:dim() then error('input and gradOutput must have an equal number of dimensions', 2) end
@@ -29,13 +40,13 @@ local function volume_fits(self, input, gradOutput, d)
       and fits(input, gradOutput, d - 1, self.ptop, self.pbottom)
       and fits(input, gradOutput, d - 2, self.pfront, self.pback)
 end
-check_gradients(layer.plain{ name = 'SpatialReflectionPadding', text = sides_text }, image_fits)
-check_gradients(layer.plain{ name = 'SpatialReplicationPadding', text = sides_text }, image_fits)
-check_gradients(layer.plain{ name = 'VolumetricReplicationPadding',
+check_sizes(layer.plain{ name = 'SpatialReflectionPadding', text = sides_text }, 3, image_fits)
+check_sizes(layer.plain{ name = 'SpatialReplicationPadding', text = sides_text }, 3, image_fits)
+check_sizes(layer.plain{ name = 'VolumetricReplicationPadding',
    text = function(self)
       return ('(left=%d, right=%d, top=%d, bottom=%d, front=%d, back=%d)'):format(self.pleft, self.pright, self.ptop,
          self.pbottom, self.pfront, self.pback)
-   end }, volume_fits)
+   end }, 4, volume_fits)
 
 -- The fields of a dimension, from the last dimension on
 local SIDES = { { 'pad_l', 'pad_r' }, { 'pad_t', 'pad_b' } }
@@ -61,9 +72,9 @@ local function are_whole(self)
 end
 local pad, crop = ZeroPadding.updateOutput, ZeroPadding.updateGradInput
 function ZeroPadding:updateOutput(input)
+   check_dimensions(input, 3)
    if are_whole(self) then return pad(self, input) end
    local sizes = input:size():totable()
-   if #sizes ~= 3 and #sizes ~= 4 then error('input must be 3 or 4-dimensional') end
    for k, pair in ipairs(SIDES) do
       local d = #sizes + 1 - k
       sizes[d] = sizes[d] + self[pair[1]] + self[pair[2]]

@@ -170,6 +170,8 @@ for name, f in pairs{ SoftMax = 'softmax', LogSoftMax = 'log_softmax', SoftMin =
    SpatialSoftMax = 'softmax', SpatialLogSoftMax = 'log_softmax' } do
    local class = torch.class('nn.' .. name, 'nn.Module')
    function class:updateOutput(input)
+      local dims = input:dim()
+      if dims < 1 or dims > 4 then error("bad argument #2 to 'v' (1D, 2D, 3D or 4D tensor expected)", 0) end
       kernel.class_softmax(self.output, input, f)
       return self.output
    end

@@ -39,18 +39,28 @@ local function interpolated_sizes(self, input, axes)
    return positive(deep), positive(height), positive(width)
 end
 
+-- A layer's `arguments`, which checks the dimensions first.
+local function of_images(name, verb, arguments)
+   return function(self, input)
+      local dims = input:dim()
+      if dims ~= 3 and dims ~= 4 then error(('%s only %s 3D or 4D tensors'):format(name, verb), 0) end
+      return arguments(self, input)
+   end
+end
+
 local function size_storages(self, dims)
    self.inputSize, self.outputSize = torch.LongStorage(dims), torch.LongStorage(dims)
 end
 
 layer.plain{ name = 'SpatialUpSamplingNearest', f = 'upsample_nearest',
-   arguments = repeated_sizes,
+   arguments = of_images('SpatialUpSamplingNearest', 'support', repeated_sizes),
    init = function(self, scale)
       self.scale_factor = check_scale(scale)
       size_storages(self, 4)
    end }
 
-layer.plain{ name = 'SpatialUpSamplingBilinear', f = 'upsample_linear', arguments = interpolated_sizes,
+layer.plain{ name = 'SpatialUpSamplingBilinear', f = 'upsample_linear',
+   arguments = of_images('SpatialUpSamplingBilinear', 'supports', interpolated_sizes),
    init = function(self, parameters)
       if torch.type(parameters) == 'table' then
          self.owidth, self.oheight = parameters.owidth, parameters.oheight
