@@ -70,13 +70,12 @@ def open_point(point: Point, *, drawn: bool = True) -> Iterator[PointWorkload]:
         dtype = getattr(torch, point.dtype)
         net = named_nets.find(point.net, point.input_size, "--nets")
         build = registry.build if training else build_for_inference
-        module = in_format(build(net, point.seed), device, dtype)
+        module = in_format(build(net, point.seed), device, dtype).train(training)
         if drawn or net.own_parameters:
             about = (point.batch_size, point.seed, device, dtype)
             input = batch_for(net, module, *about, "option --nets")
         else:
             input = blank_batch(net, module, point.batch_size, device, dtype)
-        module.train(training)
         opener = open_training if training else open_inference
         with opener(backend, module, input, device) as opened:
             phases = phase_steps(opened.phases, input) if training and opened.phases else {}

@@ -147,6 +147,11 @@ made = GivesDataclass(6)
 """Ready to be measured; not a function that makes it."""
 
 
+def normalised() -> nn.Module:
+    """Takes a batch of one only when it is not trained."""
+    return nn.Sequential(nn.Linear(6, 4), nn.BatchNorm1d(4))
+
+
 def scripted() -> nn.Module:
     return torch.jit.script(nn.Sequential(nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 3)))
 

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -108,6 +109,17 @@ def test_the_input_depends_on_the_seed_only(tiny_net: str) -> None:
 
     assert torch.equal(inputs(), inputs(backend="mm", mode="training"))
     assert not torch.equal(inputs(), inputs(seed=2))
+
+
+def test_a_net_is_tried_in_the_mode_that_it_is_measured_in() -> None:
+    point = Point("tests.helpers.own_nets:normalised", 1, input_size=(6,))
+    with point_workload.open_point(point) as workload:
+        workload.run()
+    with (
+        pytest.raises(UserError, match="Expected more than 1 value per channel when training"),
+        point_workload.open_point(replace(point, mode="training")),
+    ):
+        pass
 
 
 def test_points_are_read_back_and_checked() -> None:
