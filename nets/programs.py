@@ -34,12 +34,25 @@ def is_known_code(python_module: str) -> bool:
 
 
 def computes_as(kind: Any, layer: Any) -> bool:
-    """Returns whether a class, which may be derived from ``layer``, has its forward and the methods that this
-    calls (Conv2d's ``_conv_forward``)."""
+    """Returns whether a class, which may be derived from ``layer``, is called as it, has its forward and the
+    methods that this calls (Conv2d's ``_conv_forward``)."""
     return kind is layer or all(
         getattr(kind, name, None) is getattr(layer, name)
-        for name in ("forward", *layer.forward.__code__.co_names)
+        for name in ("__call__", "forward", *layer.forward.__code__.co_names)
         if hasattr(layer, name)
+    )
+
+
+def own_call_within(module: nn.Module) -> str:
+    """Returns the class of a part that replaces how modules are called, which torch.fx may not see; empty
+    without one. Its own modules do."""
+    return next(
+        (
+            type(part).__name__
+            for part in module.modules()
+            if type(part).__call__ is not nn.Module.__call__ and not isinstance(part, GraphModule)
+        ),
+        "",
     )
 
 

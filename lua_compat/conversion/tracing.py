@@ -7,6 +7,7 @@ from typing import Any
 
 from torch import fx, nn
 
+from convnet_benchmarks.nets.programs import own_call_within
 from convnet_benchmarks.nets.state.kept_state import KeptState
 from lua_compat.conversion.composed import for_rows, plus, times
 from lua_compat.conversion.errors import CannotTraceError
@@ -30,6 +31,8 @@ def traced(module: nn.Module, is_layer: Callable[[nn.Module], bool]) -> nn.Modul
         def proxy(self, node: fx.Node) -> fx.Proxy:
             return InPlaceProxy(node, self)
 
+    if kind := own_call_within(module):
+        raise CannotTraceError(f"{kind} has a __call__ of its own")
     before = KeptState(module, parameters=True)
     try:
         graph = Tracer().trace(module)

@@ -14,7 +14,7 @@ from torch.nn import Parameter
 from convnet_benchmarks.nets.graph import parameters_read, runs_backward_itself
 from convnet_benchmarks.nets.hooks import has_legacy_hook, hook_on, hook_on_parameter, hook_within
 from convnet_benchmarks.nets.phases import autocasts, is_checkpointed
-from convnet_benchmarks.nets.programs import computes_as, is_known_code, is_program, origin
+from convnet_benchmarks.nets.programs import computes_as, is_known_code, is_program, origin, own_call_within
 from convnet_benchmarks.nets.state.kept_state import KeptState
 
 
@@ -194,6 +194,8 @@ def trace(module: nn.Module, example: Tensor) -> Trace:
             raise CompileError(f"{name}: has a {kind}; use PyTorch's autograd for this module")
     if any(isinstance(part, ScriptModule) for part in module.modules()):
         raise CompileError(f"{type(module).__name__}: is a TorchScript program, or has one inside")
+    if kind := own_call_within(module):
+        raise CompileError(f"{kind}: has a __call__ of its own; use PyTorch's autograd for this module")
     graph, root, read, checkpointed = _graph(module)
     operations: list[Operation] = []
     shapes: list[tuple[int, ...]] = []

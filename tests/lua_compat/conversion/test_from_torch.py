@@ -190,6 +190,11 @@ class OtherForward(nn.Linear):
         return super().forward(input) * 2
 
 
+class OtherCall(nn.Tanh):
+    def __call__(self, input: Tensor) -> Any:
+        return super().__call__(input) * 2
+
+
 class OtherStep(nn.Conv2d):
     def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         return super()._conv_forward(input, weight * 2, bias)
@@ -201,6 +206,8 @@ def test_a_subclass_counts_as_its_base_only_with_the_bases_forward() -> None:
         from_torch(OtherForward(2, 2))
     with pytest.raises(ConversionError, match="OtherStep: the tensor weight is used outside a layer"):
         from_torch(OtherStep(2, 2, 1))
+    with pytest.raises(ConversionError, match="OtherCall has a __call__ of its own"):
+        from_torch(OtherCall())
 
 
 @pytest.mark.parametrize(

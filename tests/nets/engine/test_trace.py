@@ -1,4 +1,5 @@
 import random
+from typing import Any
 
 import pytest
 import torch
@@ -73,6 +74,16 @@ def test_a_subclass_is_its_layer_unless_it_replaces_what_the_forward_calls() -> 
     assert plain.calls(nn.Conv2d) and not own.calls(nn.Conv2d)
     with compile(net, (2, 3, 7, 7), backend="mm") as phases:
         torch.testing.assert_close(phases.updateOutput(x), net(x).detach())
+
+
+class Called(nn.Tanh):
+    def __call__(self, input: Tensor) -> Any:
+        return super().__call__(input) * 2
+
+
+def test_what_is_called_in_its_own_way_is_refused() -> None:
+    with pytest.raises(CompileError, match="Called: has a __call__ of its own"):
+        trace(nn.Sequential(nn.Linear(3, 2), Called()), torch.zeros(1, 3))
 
 
 class LogOfLess(nn.Linear):
