@@ -14,8 +14,9 @@ local function check_dimensions(input, least)
    end
 end
 
--- The input has at least so many dimensions and at most one more. The gradient is computed only for a gradOutput of the padded sizes. As in Torch7, these are the sums of the fields as
--- they are, so a fraction fits no size. fits(self, input, gradOutput, d): whether the dimensions up to the last, d, fit
+-- The input has `least` dimensions or one more. The gradient is computed only for a gradOutput of the padded sizes. As
+-- in Torch7, these are the sums of the fields as they are, so a fraction fits no size. fits(self, input, gradOutput,
+-- d): whether the dimensions up to the last, d, fit
 local function check_sizes(class, least, fits)
    local pad, compute = class.updateOutput, class.updateGradInput
    function class:updateOutput(input)
