@@ -13,19 +13,9 @@ from lua_compat.conversion.errors import CannotTraceError
 
 # What may give a view of its input; Dropout when it does not drop.
 _VIEWS = {
-    "flatten",
-    "view",
-    "reshape",
-    "transpose",
-    "permute",
-    "unsqueeze",
-    "contiguous",
-    "getitem",
-    "dropout",
-}
+    "flatten", "view", "reshape", "transpose", "permute", "unsqueeze", "contiguous", "getitem", "dropout"
+}  # fmt: skip
 _VIEW_LAYERS = (nn.Flatten, nn.Unflatten, nn.Identity, nn.Dropout, nn.Dropout2d, nn.Dropout3d, View)
-
-
 _OPERATORS = (operator.iadd, operator.isub, operator.imul, operator.itruediv)
 
 
