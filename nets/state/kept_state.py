@@ -82,7 +82,12 @@ class _Part:
 
     def __init__(self, name: str, part: nn.Module, seen: set[int]) -> None:
         self.name, self.part = name, part
-        self._type, self._built_of = type(part), self._parts_now()
+        self._type = type(part)
+        self._built_of = (
+            []
+            if isinstance(part, ScriptModule)
+            else [_Content(getattr(part, name), _DICT) for name in _BUILT_OF]
+        )
         self._vars: dict[str, Any] = {} if isinstance(part, ScriptModule) else vars(part)
         self._attributes = dict(self._vars)
         held = [(key, value) for key, value in self._vars.items() if key not in _BUILT_OF]
@@ -94,11 +99,14 @@ class _Part:
         self._contents = [(key, content) for key, value in held for content in _contents(value, part, seen)]
         self._contents += [(name, _Content((part, name), _SCRIPTED)) for name in scripted]
 
-    def _parts_now(self) -> list[Any]:
-        return [one for name in _BUILT_OF for one in getattr(self.part, name).values()]
+    def _has_grown(self) -> bool:
+        """Returns whether it has got modules or parameters, as lazy ones do."""
+        return type(self.part) is not self._type or any(one.has_grown() for one in self._built_of)
 
     def change(self) -> str:
         """Returns what has changed; empty if nothing has."""
+        if not all(one.same() for one in self._built_of):
+            return "its parts"
         names = {**self._attributes, **self._vars}
         own = [name for name in names if self._attributes.get(name) is not self._vars.get(name)]
         own += [name for name, content in self._contents if not content.same()]
@@ -106,9 +114,9 @@ class _Part:
         return _IN_WORDS.get(name, name and f"the attribute {name}")
 
     def restore(self) -> None:
-        if type(self.part) is not self._type or not _all_are(self._parts_now(), self._built_of):
+        if self._has_grown():
             return
-        for _, content in self._contents:
+        for content in (*self._built_of, *(content for _, content in self._contents)):
             content.restore()
         for name in self._vars.keys() - self._attributes.keys():
             del self._vars[name]
@@ -206,6 +214,10 @@ class _Content:
 
     def same(self) -> bool:
         return self._kind.equal(self._kind.read(self._value), self._was)
+
+    def has_grown(self) -> bool:
+        """Returns whether a dict has values where it had none."""
+        return any(self._was.get(key) is None for key, value in self._value.items() if value is not None)
 
     def restore(self) -> None:
         if not self.same():

@@ -168,6 +168,33 @@ def test_preparing_writes_to_no_parameter(backend: str, counted: bool, of_buffer
             torch.testing.assert_close(phases.updateOutput(x), same(x).detach())
 
 
+class Replaces(nn.Module):
+    """Exchanges its layers, or one's weight for a new one."""
+
+    def __init__(self, weight: bool) -> None:
+        super().__init__()
+        self.first, self.second, self.weight = nn.Linear(4, 4), nn.Linear(4, 4), weight
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.weight:
+            self.first.weight = nn.Parameter(self.first.weight.detach() / 2)
+        else:
+            self.first, self.second = self.second, self.first
+        return self.first(x)
+
+
+@pytest.mark.parametrize("weight", [False, True])
+def test_replaced_parts_are_put_back(weight: bool) -> None:
+    net, x = Replaces(weight), torch.rand(2, 4)
+    same, parts = copy.deepcopy(net), [*net.modules(), *net.parameters()]
+    with prepare(net, x, backend="stock") as phases:
+        assert all(
+            one is other for one, other in zip([*net.modules(), *net.parameters()], parts, strict=True)
+        )
+        for _ in range(3):
+            torch.testing.assert_close(phases.updateOutput(x), same(x).detach())
+
+
 class WritesToItsInput(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         return (x.clone() if x.requires_grad else x).mul_(2)
