@@ -182,17 +182,17 @@ function memory.map_storage(T, filename, shared, n, removed)
    return push_storage(T, S), S
 end
 
--- By address: the storage with which this state counts another state's memory. A state may get the same memory with
--- every job.
-local adopted = setmetatable({}, { __mode = 'v' })
+-- By address: the storage with which this state counts memory that it shares with another state. It may get the same
+-- memory with every job, also its own.
+local counted = setmetatable({}, { __mode = 'v' })
 
 -- Lets a storage without memory use the memory of another Lua state's storage: PyTorch's, or (handle: false) a piece.
 -- kept_elsewhere: that state keeps it.
 function memory.adopt(S, handle, address, base, n, kept_elsewhere)
-   S.counted, S.kept_elsewhere = adopted[address], kept_elsewhere
+   S.counted, S.kept_elsewhere = counted[address], kept_elsewhere
    if not S.counted then
       make_room(n * S.T.size)
-      adopted[address] = S
+      counted[address] = S
    end
    S[0], S.base, S.n, S.capacity, S.blocks = handle, base, n, n, not handle and piece or nil
    S.fixed, S.shared = true, true
@@ -601,13 +601,18 @@ end
 function memory.lend(S)
    local again = S.lent
    S.lent = true
+   local address, number
    if not root(S).blocks then
       local h, base, n = memory.pin(S)
-      return python.lend(h, S.T.code, base, n), again
+      address, number = address_of(S.p - base), python.lend(h, S.T.code, base, n)
+   else
+      leave_for_others(S, request_piece)
+      fix(S, make_piece)
+      address = address_of(S.p)
+      number = python.lend_slab(address, S.T.code, 0, S.n)
    end
-   leave_for_others(S, request_piece)
-   fix(S, make_piece)
-   return python.lend_slab(address_of(S.p), S.T.code, 0, S.n), again
+   counted[address] = counted[address] or S
+   return number, again
 end
 
 -- The Python handle of a tensor that a kernel may resize; its memory must be PyTorch's, unless it is shared.
