@@ -234,8 +234,7 @@ function TemporalConvolution:updateOutput(input)
    local expected, dims = self.inputFrameSize, input:dim()
    local got = dims > 0 and input:size(dims)
    if expected and (dims == 2 or dims == 3) and whole(expected) ~= got then
-      local text = "bad argument #2 to 'v' (invalid input frame size. Got: %d, Expected: %d)"
-      error(text:format(got, whole(expected)), 0)
+      declared.refuse(2, 'invalid input frame size. Got: %d, Expected: %d', got, whole(expected))
    end
    return convolve(self, input)
 end

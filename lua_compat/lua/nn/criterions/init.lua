@@ -241,14 +241,12 @@ local function sizes_of(t) return table.concat(t:size():totable(), 'x') end
 local function in_its_type_pixels(self, input, target)
    target = class_target(self, input, target)
    if target:dim() ~= 3 then
-      local got = target:dim()
-      error(("bad argument #3 to 'v' (only batches of spatial targets supported (3D tensors) but got targets of "
-         .. 'dimension: %d)'):format(got), 0)
+      declared.refuse(3, 'only batches of spatial targets supported (3D tensors) but got targets of dimension: %d',
+         target:dim())
    end
    if input:dim() ~= 4 then
-      local got = input:dim()
-      error(("bad argument #2 to 'v' (only batches of spatial inputs supported (4D tensors), but got input of "
-         .. 'dimension: %d)'):format(got), 0)
+      declared.refuse(2, 'only batches of spatial inputs supported (4D tensors), but got input of dimension: %d',
+         input:dim())
    end
    assert(not self.weights or self.weights:nElement() == input:size(2),
       'weight tensor should be defined either for all or no classes')

@@ -46,8 +46,8 @@ end
 function Dropout:__tostring__() return ('%s(%f)'):format(torch.type(self), self.p) end
 
 -- Drops whole planes; never scales in training
-for name, axes in pairs{ SpatialDropout = 'h, w', VolumetricDropout = 't, h, w' } do
-   local dims = name == 'SpatialDropout' and 4 or 5
+for name, row in pairs{ SpatialDropout = { 4, 'h, w' }, VolumetricDropout = { 5, 't, h, w' } } do
+   local dims, axes = row[1], row[2]
    local class = torch.class('nn.' .. name, 'nn.Module')
    declared.construct(class, name)
    function class:updateOutput(input)

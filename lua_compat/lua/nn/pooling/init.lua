@@ -206,7 +206,7 @@ local function define_fractional(name, axes)
    end
    local function check_size(gradOutput, dims, i, size)
       if gradOutput:dim() ~= dims or gradOutput:size(dims + 1 - i) ~= size then
-         error(("bad argument #3 to 'v' (gradOutput %s unexpected)"):format(volumes.SIZES[axes[i]]), 0)
+         declared.refuse(3, 'gradOutput %s unexpected', volumes.SIZES[axes[i]])
       end
    end
 

@@ -71,6 +71,10 @@ function declared.give_class(class, name)
    for field, value in (declaration.absent or ''):gmatch('([%w_]+)=(%d+)') do class[field] = tonumber(value) end
 end
 
+-- Raises an error about the argument at a position of a THNN function, as Torch7 words it.
+local REFUSED = "bad argument #%d to 'v' (%s)"
+function declared.refuse(position, text, ...) error(REFUSED:format(position, text:format(...)), 0) end
+
 -- The code that raises an error for numbers out of range, and the names of the fields that it reads
 local function range_lines(declaration)
    local lines, used = {}, {}
@@ -83,7 +87,7 @@ local function range_lines(declaration)
       end
       for field in names:gmatch('%w+') do used[field] = true end
       lines[#lines + 1] = ('   if not (%s) then error((%q):format(%s), 0) end'):format(condition,
-         ("bad argument #%d to 'v' (%s)"):format(place, text), (names:gsub(' ', ', ')))
+         REFUSED:format(place, text), (names:gsub(' ', ', ')))
    end
    return lines, used
 end

@@ -171,7 +171,7 @@ for name, f in pairs{ SoftMax = 'softmax', LogSoftMax = 'log_softmax', SoftMin =
    local class = torch.class('nn.' .. name, 'nn.Module')
    function class:updateOutput(input)
       local dims = input:dim()
-      if dims < 1 or dims > 4 then error("bad argument #2 to 'v' (1D, 2D, 3D or 4D tensor expected)", 0) end
+      if dims < 1 or dims > 4 then declared.refuse(2, '1D, 2D, 3D or 4D tensor expected') end
       kernel.class_softmax(self.output, input, f)
       return self.output
    end
@@ -187,9 +187,7 @@ layer.plain{ name = 'GatedLinearUnit',
    arguments = function(self, input)
       local dims = input:dim()
       local dim = halved(self) or dims
-      if dim < 1 or dim > dims then
-         error(("bad argument #2 to 'v' (dimension %d out of range of %dD tensor)"):format(dim, dims), 0)
-      end
+      if dim < 1 or dim > dims then declared.refuse(2, 'dimension %d out of range of %dD tensor', dim, dims) end
       return dim
    end }
 

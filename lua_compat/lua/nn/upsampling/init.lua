@@ -25,7 +25,7 @@ end
 local function positive(size)
    size = whole(size)
    if size > 0 then return size end
-   error(("bad argument #2 to 'v' (input and output sizes should be greater than 0, but got %d)"):format(size), 0)
+   declared.refuse(2, 'input and output sizes should be greater than 0, but got %d', size)
 end
 
 -- The same, where elements are interpolated: by a factor, or to the sizes in the fields

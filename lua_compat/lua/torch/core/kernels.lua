@@ -55,7 +55,6 @@ end
 
 -- The conversion for each argument letter (core/arguments.lua).
 local CONVERT = { i = 'whole', d = 'number', n = 'scalar', b = 'flag', s = 'text' }
-local SIGNED = { number = 'signed_number' }
 local MORE = { ['#'] = 'i', ['+'] = 'd', ['$'] = 's' }
 
 local function check_of(letter, name)
@@ -105,7 +104,7 @@ local function from_letters(name, letters, trusted, one_type)
          parameters[k], passed[k] = '...', 'handles(...)'
       elseif MORE[letter] then
          parameters[k], passed[k] = '...',
-            ("converted(%s, select('#', ...), ...)"):format(SIGNED[CONVERT[MORE[letter]]] or CONVERT[MORE[letter]])
+            ("converted(%s, select('#', ...), ...)"):format(letter == '+' and 'signed_number' or CONVERT[MORE[letter]])
       elseif letter == 'o' or letter == 't' then
          if trusted then
             lines[#lines + 1] = ('local %s = %s'):format(r, a)

@@ -564,9 +564,11 @@ end })
 
 -- Operators
 
+-- The number that a script gives for elements of type T, as such an element.
 local function operand(T, value, position)
    return T.cast(tonumber(T.element_of(value)) or errors.wrong_type(position, 'number', value))
 end
+pointwise.operand = operand
 
 local function install(T)
    local mt = T.tensor_metatable

@@ -17,7 +17,7 @@ local way = require('torch.core.ways').of
 local signed = require('torch.core.arguments').signed
 local python = require('th.python').functions
 
-local shaped_like, into, copy_of = pointwise.shaped_like, pointwise.into, pointwise.copy_of
+local shaped_like, into, copy_of, operand = pointwise.shaped_like, pointwise.into, pointwise.copy_of, pointwise.operand
 local records = memory.records
 local handle, resize, count = memory.handle, memory.resize, memory.count
 local define = overloads.define
@@ -196,16 +196,12 @@ local function install(T)
    write_by_index('indexCopy', 'index_copy', places.copy, pointwise.copy)
    write_by_index('indexAdd', 'index_add', places.add, function(q, s) pointwise.add_scaled(q, q, 1, s) end)
 
-   local function number_argument(value, position)
-      return T.cast(tonumber(T.element_of(value)) or errors.wrong_type(position, 'number', value))
-   end
-
    function mt:indexFill(...)
       if select('#', ...) ~= 3 then wrong_arguments('TENSOR, number, torch.LongTensor, number') end
       local d, index, value = ...
       local r = check(self, 1, T)
       d = integer(d, 2)
-      local i, number = check_long(index, 3), number_argument(value, 4)
+      local i, number = check_long(index, 3), operand(T, value, 4)
       check_index(i, r, d, 'THTensorMath.c:389')
       check_places(i, r, d)
       if overlapping.kind(r) then
@@ -256,7 +252,7 @@ local function install(T)
    function mt:maskedFill(...)
       if select('#', ...) ~= 2 then wrong_arguments('TENSOR, torch.ByteTensor, number') end
       local mask, value = ...
-      local r, m, number = check(self, 1, T), check(mask, 2, Byte), number_argument(value, 3)
+      local r, m, number = check(self, 1, T), check(mask, 2, Byte), operand(T, value, 3)
       m = mask_for(r, m, 'tensor')
       if r.nd > 0 and not fill_ones(r, m, number) then
          overlapping.write(fill_masked_in_python, r, m, nil, number)
