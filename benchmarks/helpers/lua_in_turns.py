@@ -6,10 +6,13 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmarks import performance
 from convnet_benchmarks.tables import Column, Table
+
+TH = [sys.executable, "-m", "lua_compat"]
 
 
 def parser_of_rounds(name: str, description: str | None, rounds: int) -> argparse.ArgumentParser:
@@ -33,7 +36,7 @@ def options(name: str, description: str | None, rounds: int) -> argparse.Namespa
 
 def commands(given: argparse.Namespace) -> dict[str, list[str]]:
     """Returns the command of each program: "th", then "before" and "Torch7" if they are given."""
-    found = {"th": [sys.executable, "-m", "lua_compat"]}
+    found = {"th": TH}
     peers = {"before": given.before, "Torch7": given.torch7}
     return found | {name: shlex.split(command) for name, command in peers.items() if command}
 
@@ -44,12 +47,9 @@ def medians(source: str, given: argparse.Namespace) -> dict[str, dict[str, float
     By program, then by name.
     """
     samples: dict[str, list[dict[str, float]]] = {name: [] for name in commands(given)}
-    with tempfile.TemporaryDirectory() as folder:
-        script = Path(folder) / "timed.lua"
-        script.write_text(source)
-        for _ in range(given.rounds):
-            for name, command in commands(given).items():
-                samples[name].append(_run(command, script))
+    for _ in range(given.rounds):
+        for name, command in commands(given).items():
+            samples[name].append(measured(command, source))
     return {
         name: {what: statistics.median(sample[what] for sample in taken) for what in taken[0]}
         for name, taken in samples.items()
@@ -76,7 +76,17 @@ def in_turns(unit: str, found: dict[str, dict[str, float]]) -> Table:
     return table
 
 
-def _run(command: list[str], script: Path) -> dict[str, float]:
-    output = subprocess.run([*command, str(script)], capture_output=True, text=True, check=True).stdout
-    rows = (line.rstrip("\t").split("\t") for line in output.splitlines() if "\t" in line)  # trepl adds one
+def measured(
+    command: Sequence[str], source: str, environment: Mapping[str, str] | None = None
+) -> dict[str, float]:
+    """Returns the numbers by name that a Lua script prints, run by a command."""
+    with tempfile.TemporaryDirectory() as folder:
+        script = Path(folder) / "timed.lua"
+        script.write_text(source)
+        done = subprocess.run(
+            [*command, str(script)], env=environment, stdout=subprocess.PIPE, text=True, check=True
+        )
+    rows = (
+        line.rstrip("\t").split("\t") for line in done.stdout.splitlines() if "\t" in line
+    )  # trepl adds one
     return {name: float(cost) for name, cost in rows}

@@ -7,13 +7,10 @@ nothing), or not at all.
 
 import os
 import statistics
-import subprocess
-import sys
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 
 from benchmarks.helpers.beside import others
+from benchmarks.helpers.lua_in_turns import TH, measured
 from convnet_benchmarks.tables import Column, Table
 from lua_compat.runtime.openmp import SET_BY_USERS
 
@@ -77,12 +74,4 @@ def waiting_costs(busy: Sequence[int], rounds: int) -> Table:
 def _measured(chosen: dict[str, str]) -> dict[str, float]:
     """Returns the milliseconds by name, with these variables of the environment."""
     environment = {name: value for name, value in os.environ.items() if name not in SET_BY_USERS}
-    with tempfile.TemporaryDirectory() as folder:
-        script = Path(folder) / "timed.lua"
-        script.write_text(SCRIPT)
-        command = [sys.executable, "-m", "lua_compat", str(script)]
-        done = subprocess.run(
-            command, env={**environment, **chosen}, stdout=subprocess.PIPE, text=True, check=True
-        )
-    rows = (line.split("\t") for line in done.stdout.splitlines() if "\t" in line)
-    return {name: float(cost) for name, cost in rows}
+    return measured(TH, SCRIPT, {**environment, **chosen})
