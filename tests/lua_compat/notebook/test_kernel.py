@@ -63,12 +63,13 @@ class Front:
         )
         self._session = Session(key=connection["key"].encode())
         self._context = zmq.Context()
-        self._shell, self._input = self._context.socket(zmq.DEALER), self._context.socket(zmq.DEALER)
-        self._shell.identity = self._input.identity = b"front"
+        self._shell, self._control, self._input = (self._context.socket(zmq.DEALER) for _ in range(3))
+        self._shell.identity = self._control.identity = self._input.identity = b"front"
         self._output = self._context.socket(zmq.SUB)
         self._output.subscribe(b"")
         for socket, port in (
             (self._shell, connection["shell_port"]),
+            (self._control, connection["control_port"]),
             (self._input, connection["stdin_port"]),
             (self._output, connection["iopub_port"]),
         ):
@@ -85,8 +86,10 @@ class Front:
 
     def ask(self, kind: str, **content: Any) -> dict[str, Any]:
         """Sends a request; returns the content of its reply."""
-        request = self._session.send(self._shell, kind, content)
-        reply = self._receive(self._shell)
+        # Only there a kernel that shuts down sends its reply for certain.
+        socket = self._control if kind == "shutdown_request" else self._shell
+        request = self._session.send(socket, kind, content)
+        reply = self._receive(socket)
         assert reply["parent_header"]["msg_id"] == request["header"]["msg_id"]
         answer: dict[str, Any] = reply["content"]
         return answer
