@@ -5,8 +5,8 @@ from convnet_benchmarks.nets.memory.heap import free_and_used, return_free_memor
 __all__ = ["trim_heap"]
 SANDBOXED = __all__
 
-# Reusing freed memory costs nothing, but the system clears what it hands out again.
-_KEPT_FREE = 256 << 20
+# Reusing freed memory costs nothing, but the system clears what it hands out again. So this much is kept.
+MOST_KEPT = 256 << 20
 
 
 def trim_heap() -> None:
@@ -16,5 +16,5 @@ def trim_heap() -> None:
     between them.
     """
     found = free_and_used()
-    if found is not None and found[0] > max(_KEPT_FREE, found[1]):
+    if found is not None and found[0] > max(MOST_KEPT, found[1]):
         return_free_memory()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from lua_compat.kernels.heap import MOST_KEPT
 from lua_compat.runtime.slabs import MOST_SPARE
 from lua_compat.runtime.state import Runtime
 from tests.helpers.commands import RESIDENT, run_th
@@ -137,14 +138,22 @@ def test_a_full_collection_keeps_little_of_what_it_frees(tmp_path: Path) -> None
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="resident memory is read from /proc")
-def test_what_pytorch_frees_in_a_full_collection_goes_back_to_the_system(tmp_path: Path) -> None:
-    """glibc keeps freed pieces below 32 MB."""
-    first = """
+@pytest.mark.parametrize("holes", [0, 2, 24])
+def test_what_pytorch_frees_in_a_full_collection_goes_back_to_the_system(tmp_path: Path, holes: int) -> None:
+    """glibc keeps freed pieces below 32 MB. Small tensors that fit into holes do not separate large ones: then
+    glibc itself returns some of the memory, and what it keeps may be less than what Lua has it return."""
+    first = f"""
         torch.eig(torch.eye(3)) -- loads PyTorch
+        local gone, between = {{}}, {{}}
+        for i = 1, {holes} do
+            gone[i] = torch.FloatTensor(10000):fill(i)
+            between[i] = torch.FloatTensor(9000):fill(i)
+        end
+        gone = nil
         torch.FloatTensor(6 * 2 ^ 20):fill(1) -- the C library learns that pieces of 24 MB come and go
         collectgarbage()
     """
-    assert _left_by_a_full_collection_mb(tmp_path, first) < 100
+    assert _left_by_a_full_collection_mb(tmp_path, first) < MOST_KEPT / 2**20 + 20
 
 
 def test_nothing_is_alive_after_a_full_collection() -> None:
