@@ -54,6 +54,16 @@ for title, at in pairs{ forwards = { 8, 5 }, backwards = { 5, 8 }, same = { 5, 5
    pairwise('addcmul', function(r, t) r:addcmul(0.5, t, t) end)
    pairwise('exp', function(r, t) r:exp(t) end)
    pairwise('sum', function(r, t) if r:dim() == 2 then torch.sum(r:narrow(2, 1, 1), t, 2) end end)
+   pairwise('lerp', function(r, t) r:lerp(t, t * 2, 0.5) end)
+   pairwise('gt', function(r, t) torch.gt(r, t, 0.5) end)
+   pairwise('gt of two', function(r, t) torch.gt(r, t, t - 0.1) end)
+   pairwise('renorm', function(r, t) if r:dim() == 2 then torch.renorm(r, t, 2, 1, 0.5) end end)
+   pairwise('gather', function(r, t) torch.gather(r, t, 1, torch.LongTensor():resize(r:size()):fill(3)) end)
+   pairwise('scatter', function(r, t)
+      if r:dim() == 1 then r:narrow(1, 1, 1):scatter(1, torch.LongTensor{ 1 }, t:narrow(1, 1, 1)) end
+   end)
+   pairwise('indexCopy', function(r, t) r:indexCopy(1, torch.LongTensor{ 2 }, t:narrow(1, 3, 1)) end)
+   pairwise('indexAdd', function(r, t) r:indexAdd(1, torch.LongTensor{ 2 }, t:narrow(1, 2, 1)) end)
    pairwise('index', function(r, t) r:index(t, 1, torch.range(r:size(1), 1, -1):long()) end)
    pairwise('cat', function(r, t) torch.cat(r:narrow(1, 1, 6), t:narrow(1, 1, 2), t:narrow(1, 3, 4), 1) end)
    compare('add of many ' .. title, { { at[1], { 300 } }, { at[2] == 105 and 8 or at[2], { 300 } } },

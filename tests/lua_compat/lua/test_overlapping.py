@@ -34,3 +34,33 @@ def test_elements_that_are_repeated_and_overlap_are_written_one_after_the_other(
         end
     """
     assert Runtime(way=way).run_string(code) == 0
+
+
+@pytest.mark.parametrize("way", ["luajit", "pytorch"])
+def test_views_of_the_same_elements_with_other_strides_along_a_dimension_of_one(way: str) -> None:
+    code = """
+        local t = torch.FloatTensor{ 1, 2, 3 }
+        local column, other = t:view(3, 1), t:view(1, 3):t()
+        assert(column:stride(2) == 1 and other:stride(2) == 3)
+        torch.add(column, column, 2, other)
+        other:addcmul(1, column, column)
+        assert(t:equal(torch.FloatTensor{ 12, 42, 90 }), tostring(t))
+    """
+    assert Runtime(way=way).run_string(code) == 0
+
+
+@pytest.mark.parametrize("way", ["luajit", "pytorch"])
+def test_slices_are_written_one_after_the_other(way: str) -> None:
+    """Each index of Torch7 reads what the ones before have written."""
+    code = """
+        for _, kind in ipairs{ 'Int', 'Double' } do
+           local t = torch[kind .. 'Tensor']{ { 1, 2 }, { 3, 4 }, { 5, 6 } }
+           t:indexAdd(1, torch.LongTensor{ 2, 3 }, t:narrow(1, 1, 2))
+           assert(table.concat(t:storage():totable(), ' ') == '1 2 4 6 9 12')
+           t:indexCopy(1, torch.LongTensor{ 2, 3 }, t:narrow(1, 1, 2))
+           assert(table.concat(t:storage():totable(), ' ') == '1 2 1 2 1 2')
+           t:scatter(1, torch.LongTensor{ { 3, 1 } }, t:narrow(1, 2, 1):mul(2))
+           assert(table.concat(t:storage():totable(), ' ') == '1 4 2 4 2 2')
+        end
+    """
+    assert Runtime(way=way).run_string(code) == 0

@@ -50,21 +50,24 @@ local function side_by_side(r, t)
    return last < step and other_last < step and (last < other or other_last < first)
 end
 
--- Whether two tensors have the same elements in the same positions.
-local function same_view(r, t)
-   if r.off ~= t.off or r.nd ~= t.nd then return false end
-   for d = 1, 2 * r.nd do
-      if r[d] ~= t[d] then return false end
+-- Whether the k-th element of one tensor is the k-th of the other, for each k. (Strides may differ along a dimension of
+-- one element.)
+local function same_places(r, t)
+   if not r.S or r.S ~= t.S or r.off ~= t.off then return false end
+   if is_contiguous(r) and is_contiguous(t) then return true end
+   if r.nd ~= t.nd then return false end
+   for d = 1, 2 * r.nd, 2 do
+      if r[d] ~= t[d] or r[d] > 1 and r[d + 1] ~= t[d + 1] then return false end
    end
    return true
 end
+apart.same_places = same_places
 
 -- Whether writing the elements of r in some order may change elements of t before they are read: their ranges intersect
--- and they are not the same view. Both have elements.
+-- and they do not have the same elements. Both have elements.
 function apart.may_overlap(r, t)
    if r == t or not meet(r, t) then return false end
-   if r.S ~= t.S then return true end
-   return not (side_by_side(r, t) or same_view(r, t) or r.off == t.off and is_contiguous(r) and is_contiguous(t))
+   return r.S ~= t.S or not (side_by_side(r, t) or same_places(r, t))
 end
 
 -- Whether r's storage shares no memory with the storages of the others, which may be nil.

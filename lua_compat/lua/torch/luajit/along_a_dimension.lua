@@ -419,12 +419,10 @@ end
 local number_cell = ffi.new 'int64_t[1]'
 
 -- Scatters: sets the elements of r at the indices (known to be in range) along dimension d to those of t, or to the
--- number. function(r, d, index, t, number)
+-- number; r lies apart from both. function(r, d, index, t, number)
 function along.scatter(r, d, index, t, number)
    local T = r.T
-   if t and t.T ~= T or not few_indices(r, index) or not is_apart(r, index, t) then
-      return no 'many indices, other types, or a result that shares memory'
-   end
+   if t and t.T ~= T or not few_indices(r, index) then return no 'many indices, or other types' end
    local q = t and cells_of(t) or ffi.cast(cells[T.size], number_cell)
    if not t then ffi.cast(T.pointer, q)[0] = number end
    return scattering[T.size](r, q, d, index, t)

@@ -1,8 +1,7 @@
 -- Writes few elements at indices along a dimension, in LuaJIT. The kernels define the results. Each function returns
--- false, with nothing done, if Python has to compute.
+-- false, with nothing done, if Python has to compute. What is written lies apart from what is read.
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
-local is_apart = require('torch.core.overlap').is_apart
 local templates = require 'torch.core.templates'
 local no = require('torch.core.ways').no
 local few = require 'torch.luajit.elementwise'
@@ -75,10 +74,7 @@ end
 local copy, add, fill = writing 'get(q, other)', writing 'get(p, to) + get(q, other)', writing 'v'
 
 -- Whether slices of s can be written to r.
-local function may_write(r, d, index, s)
-   return are_few(r, d, index) and fits(s, r, d, index[1])
-      and (is_apart(r, s, index) or no 'a result that shares memory with what is read')
-end
+local function may_write(r, d, index, s) return are_few(r, d, index) and fits(s, r, d, index[1]) end
 
 function places.copy(r, d, index, s)
    return may_write(r, d, index, s) and copy(r.T)(r, d, index, s)
@@ -91,9 +87,7 @@ end
 
 -- Sets the elements of r at the indices along dimension d to a number of its type.
 function places.fill(r, d, index, value)
-   if not (r.T.real or r.T.whole) or not is_apart(r, index) then
-      return no 'other types, or a result with shared memory'
-   end
+   if not (r.T.real or r.T.whole) then return no 'other types' end
    return are_few(r, d, index) and fill(r.T)(r, d, index, r, value)
 end
 

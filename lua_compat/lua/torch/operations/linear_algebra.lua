@@ -14,7 +14,7 @@ local kernel = require('torch.core.kernels').of_records
 
 local handle, resize, resize_as, count = memory.handle, memory.resize, memory.resize_as, memory.count
 local define, floating = overloads.define, overloads.floating
-local size_text, into, copy_of = pointwise.size_text, pointwise.into, pointwise.copy_of
+local size_text, into, copy_of, beside = pointwise.size_text, pointwise.into, pointwise.copy_of, pointwise.beside
 
 local add_up_products = few.reduction('result = result + $x * $y', 'IN_64_BITS')
 local dot_by_blas = way('dot', blas.dot, 'blas')
@@ -74,9 +74,6 @@ local function fit_addbmm(a, b)
    local _, _, rows, columns = fit_bmm(a, b)
    return 2, rows, columns
 end
-
--- A factor; a copy if it shares memory with the result.
-local function beside(r, factor) return apart.is_apart(r, factor) and factor or copy_of(factor) end
 
 -- The ways of computing such a product: of matrices and vectors, or of batches.
 local function products(name)

@@ -32,6 +32,7 @@ local copy_here = way('copy', few.copy)
 -- t viewed with the sizes of r (both have the same number of elements), copied if it shares memory with r, which will
 -- be written. This allocates: call it before collecting the handles of a kernel's arguments.
 local function shaped_like(r, t)
+   if apart.same_places(r, t) then return r end -- PyTorch refuses the same elements with other strides
    local overlaps = apart.may_overlap(r, t)
    if same_size(r, t) and not overlaps then return t end
    if overlaps or not is_contiguous(t) then
@@ -222,6 +223,9 @@ function pointwise.copy_of(t)
    copy(new, t)
    return new
 end
+
+-- t; a copy if it shares memory with r, which will be written.
+function pointwise.beside(r, t) return apart.lies_apart(r, t) and t or pointwise.copy_of(t) end
 
 -- Calls write_all(r, a, b...). If elements of r share memory, it calls write_all(q, a, b...) for a q with memory of its
 -- own that starts as a copy of r, and then copies q to r; where several elements have the same memory, the last one
@@ -496,7 +500,9 @@ local function lerp(r, t, s, v)
    resize_as(r, t)
    if count(t) ~= count(s) then errors.argument(2, 'sizes do not match', 'THTensorMath.c') end
    local n = count(t)
-   if n > 0 and not lerp_in_lua(r, t, s, v, n) then write(lerp_in_python, r, t, shaped_like(r, s), v) end
+   if n > 0 and not lerp_in_lua(r, t, s, v, n) then
+      write(lerp_in_python, r, shaped_like(r, t), shaped_like(r, s), v)
+   end
 end
 define('lerp', { 'R t T n', lerp, 's s s', function(a, b, v) return a + v * (b - a) end }, overloads.floating,
    { 'R t T n', lerp })
@@ -536,13 +542,15 @@ for name, relation in pairs{ lt = '<', gt = '>', le = '<=', ge = '>=', eq = '=='
    local function with_value(r, t, v)
       resize_as(r, t)
       local n = count(t)
-      if n > 0 and not compute_value(r, t, t, v, n) then write(value_in_python, r, t, nil, v) end
+      if n > 0 and not compute_value(r, t, t, v, n) then write(value_in_python, r, shaped_like(r, t), nil, v) end
    end
    local function with_other(r, t, s)
       resize_as(r, t)
       check_counts(r, t, s, { 'r_', 'ta', 'tb' })
       local n = count(t)
-      if n > 0 and not compute_other(r, t, s, nil, n) then write(other_in_python, r, t, shaped_like(r, s)) end
+      if n > 0 and not compute_other(r, t, s, nil, n) then
+         write(other_in_python, r, shaped_like(r, t), shaped_like(r, s))
+      end
    end
    local variants = { 'b T n', with_value, 'o T n', with_value, 'b T T', with_other, 'o T T', with_other }
    define(name, variants)

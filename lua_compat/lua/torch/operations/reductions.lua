@@ -16,7 +16,7 @@ local pointwise = require 'torch.operations.pointwise'
 local ways = require 'torch.core.ways'
 local python = require('th.python').functions
 
-local shaped_like, copy, into = pointwise.shaped_like, pointwise.copy, pointwise.into
+local shaped_like, copy, into, beside = pointwise.shaped_like, pointwise.copy, pointwise.into, pointwise.beside
 local handle, resize, resize_plain, resize_as, count = memory.handle, memory.resize, memory.resize_plain,
    memory.resize_as, memory.count
 local define, floating = overloads.define, overloads.floating
@@ -145,7 +145,7 @@ define('renorm', { 'R t n i n', function(r, t, p, d, maximum)
       errors.argument(1, ('need at least 2 dimensions, got %d dimensions'):format(t.nd), 'THTensorMath.c')
    end
    resize_as(r, t)
-   into(r, renorm_into, t, p, d, maximum)
+   into(r, renorm_into, r == t and t or beside(r, t), p, d, maximum)
 end }, floating)
 -- By norm; other norms use powers
 local differences = {

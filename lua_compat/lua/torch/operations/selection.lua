@@ -1,7 +1,7 @@
 -- Selection of elements by indices or by a mask.
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
-local is_apart = require('torch.core.overlap').is_apart
+local apart = require 'torch.core.overlap'
 local few = require 'torch.luajit.elementwise'
 local errors = require 'torch.core.errors'
 local tensors = require 'torch.tensor.tensor'
@@ -18,6 +18,7 @@ local signed = require('torch.core.arguments').signed
 local python = require('th.python').functions
 
 local shaped_like, into, copy_of, operand = pointwise.shaped_like, pointwise.into, pointwise.copy_of, pointwise.operand
+local is_apart, lies_apart, beside = apart.is_apart, apart.lies_apart, pointwise.beside
 local records = memory.records
 local handle, resize, count = memory.handle, memory.resize, memory.count
 local define = overloads.define
@@ -85,7 +86,8 @@ local function fits(s, r, d)
    return true
 end
 
--- Calls write(slice of r, position of the index) for each index in turn, for an r whose elements share memory.
+-- Calls write(slice of r, position of the index) for each index in turn, for an r whose elements share memory, with
+-- each other or with what is read.
 local function each_slice(r, d, index, write)
    local get, place = index.T.get, 0
    index = copy_of(index) -- the checked indices: the written elements may share their memory
@@ -185,7 +187,7 @@ local function install(T)
          check_places(i, r, d)
          if r.nd == 1 and s.nd ~= 1 then errors.argument(1, 'tensor must have one dimension', 'THTensor.c:867') end
          if r.nd > 1 and s.nd == 1 then errors.argument(1, 'cannot select on a vector', 'THTensor.c:456') end
-         if overlapping.kind(r) or not fits(s, r, d) then
+         if overlapping.kind(r) or not fits(s, r, d) or not lies_apart(r, i, s) then
             write_slices(r, d, i, s, write)
          elseif not in_lua(r, d, i, s) then
             python[kernel](handle(r), d, handle(i), handle(s))
@@ -204,7 +206,7 @@ local function install(T)
       local i, number = check_long(index, 3), operand(T, value, 4)
       check_index(i, r, d, 'THTensorMath.c:389')
       check_places(i, r, d)
-      if overlapping.kind(r) then
+      if overlapping.kind(r) or not lies_apart(r, i) then
          fill_slices(r, d, i, number)
       elseif not fill_places(r, d, i, number) then
          python.index_fill(handle(r), d, handle(i), signed(number))
@@ -324,10 +326,11 @@ local function gather(r, t, d, index)
    check_sizes(index, t, d, r, t)
    if not is_repeated(r) and gather_here(r, t, d, index) then return end
    if out_of_range(index, t[2 * d - 1]) then errors.raise('Invalid index in gather', 'THTensorMath.c:456') end
-   into(r, gather_in_python, t, d, index)
+   into(r, gather_in_python, beside(r, t), d, beside(r, index))
 end
 
--- Scatters into an r whose elements share memory, row by row and element by element.
+-- Scatters into an r whose elements share memory, with each other or with what is read, row by row and element by
+-- element.
 local function scatter_in_turn(r, d, index, source, adding)
    index = copy_of(index)
    local rows, index_rows = memory.copy_view(r), memory.copy_view(index)
@@ -372,9 +375,10 @@ local function scatter(kernel)
       if out_of_range(index, r[2 * d - 1]) then
          errors.raise('Invalid index in scatter', 'THTensorMath.c:482')
       end
-      if is_repeated(r) then
+      local read = tensor and source or nil
+      if is_repeated(r) or not lies_apart(r, index, read) then
          scatter_in_turn(r, d, index, source, kernel == 'scatter_add')
-      elseif kernel == 'scatter_add' or not scatter_here(r, d, index, tensor and source or nil, source) then
+      elseif kernel == 'scatter_add' or not scatter_here(r, d, index, read, source) then
          python[kernel](handle(r), d, handle(index), tensor and handle(source) or signed(source))
       end
    end
