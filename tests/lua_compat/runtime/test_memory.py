@@ -140,8 +140,8 @@ def test_a_full_collection_keeps_little_of_what_it_frees(tmp_path: Path) -> None
 @pytest.mark.skipif(sys.platform != "linux", reason="resident memory is read from /proc")
 @pytest.mark.parametrize("holes", [0, 2, 24])
 def test_what_pytorch_frees_in_a_full_collection_goes_back_to_the_system(tmp_path: Path, holes: int) -> None:
-    """glibc keeps freed pieces below 32 MB. Small tensors that fit into holes do not separate large ones: then
-    glibc itself returns some of the memory, and what it keeps may be less than what Lua has it return."""
+    """glibc keeps freed pieces below 32 MB. Small tensors that fit into holes do not separate large ones:
+    then glibc itself returns some of the memory, and may keep less than what Lua has it return."""
     first = f"""
         torch.eig(torch.eye(3)) -- loads PyTorch
         local gone, between = {{}}, {{}}
