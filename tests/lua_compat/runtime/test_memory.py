@@ -83,7 +83,8 @@ WITH_PYTORCH = """
 
 @pytest.mark.parametrize("more", ["", WITH_PYTORCH], ids=["without PyTorch", "with PyTorch"])
 def test_no_loop_makes_the_peak_grow_round_after_round(more: str) -> None:
-    """What is dead is at most 96 MB, in each of the loops and in all of them together."""
+    """What is dead is at most 96 MB, in each of the loops and in all of them together. Up to 128 MB of spare
+    pieces and 64 MB of Lua's own are kept besides; the loops make 3 GB."""
     code = f"""
         require 'nn' local tds = require 'tds'
         {"torch.eig(torch.eye(3))" if more else ""}
@@ -95,10 +96,10 @@ def test_no_loop_makes_the_peak_grow_round_after_round(more: str) -> None:
         local rounds = {{ {ROUNDS} {more} }}
         for name, round in pairs(rounds) do
             for i = 1, 60 do round() note() end
-            assert(most < 300, name)
+            assert(most < 400, name)
         end
     """
-    assert _growth_mb(code, fresh=True) < 300
+    assert _growth_mb(code, fresh=True) < 400
 
 
 @pytest.mark.slow

@@ -168,6 +168,7 @@ def test_batches_do_not_pile_up(tmp_path: Path) -> None:
            file:close()
            return pages * 4096 / 2 ^ 20
         end
+        torch.eig(torch.eye(3)) -- loads PyTorch, which so much work would do at some time
         local pool = threads.Threads(2)
         local function batches(n)
            for i = 1, n do
