@@ -9,8 +9,7 @@ local blas = require 'torch.luajit.blas'
 local taps = require 'torch.luajit.kernel_rows'
 local library = require 'torch.core.library'
 local is_apart = require('torch.core.overlap').is_apart
-local ways = require 'torch.core.ways'
-local no = ways.no
+local luajit, no = require('torch.core.ways').of_kernels()
 local room = require 'torch.core.scratch'()
 
 local max, min = math.max, math.min
@@ -55,7 +54,7 @@ end
 
 -- out = the correlations of x with k. x is one plane, or one plane for each plane of k, or one for each plane in every
 -- set of k.
-function ways.luajit.correlate(out, x, k, dims, full, flipped)
+function luajit.correlate(out, x, k, dims, full, flipped)
    local T = x.T
    if not T.real or k.T ~= T or out.T ~= T or few.LIMIT == 0 or not is_apart(out, x, k) then
       return no 'other types, or a result that shares memory'

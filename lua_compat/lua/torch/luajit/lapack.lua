@@ -9,8 +9,7 @@ local few = require 'torch.luajit.elementwise'
 local library = require 'torch.core.library'
 local templates = require 'torch.core.templates'
 local kind = require('torch.tensor.overlapping').kind
-local ways = require 'torch.core.ways'
-local no = ways.no
+local luajit, no = require('torch.core.ways').of_kernels()
 local room = require 'torch.core.scratch'()
 
 local min, max = math.min, math.max
@@ -135,7 +134,7 @@ local function room_for_work(T, k)
    return numbers(T, 'work', n), whole(k, n)
 end
 
-function ways.luajit.gesv(solution, factors, b, a)
+function luajit.gesv(solution, factors, b, a)
    local routines = are_plain(solution, factors) and routines_for(a, b)
    if not routines then return false end
    local lu, n = columns_of(a, 'a')
@@ -149,7 +148,7 @@ function ways.luajit.gesv(solution, factors, b, a)
    return true
 end
 
-function ways.luajit.inverse(r, a)
+function luajit.inverse(r, a)
    local routines = are_plain(r) and routines_for(a)
    if not routines then return false end
    local lu, n = columns_of(a, 'a')
@@ -163,7 +162,7 @@ function ways.luajit.inverse(r, a)
    return true
 end
 
-function ways.luajit.potrf(r, a, uplo)
+function luajit.potrf(r, a, uplo)
    local routines = are_plain(r) and routines_for(a)
    if not routines then return false end
    local factor, n = columns_of(a, 'a')
@@ -175,7 +174,7 @@ function ways.luajit.potrf(r, a, uplo)
    return true
 end
 
-function ways.luajit.potrs(r, b, a, uplo)
+function luajit.potrs(r, b, a, uplo)
    local routines = are_plain(r) and (a[1] == b[1] or no 'matrices of different sizes') and routines_for(a, b)
    if not routines then return false end
    local factor, n = columns_of(a, 'a')
@@ -187,7 +186,7 @@ function ways.luajit.potrs(r, b, a, uplo)
    return true
 end
 
-function ways.luajit.potri(r, a, uplo)
+function luajit.potri(r, a, uplo)
    local routines = are_plain(r) and routines_for(a)
    if not routines then return false end
    local p, n = columns_of(a, 'a')
@@ -203,7 +202,7 @@ function ways.luajit.potri(r, a, uplo)
    return true
 end
 
-function ways.luajit.symeig(values, vectors, a, job, uplo)
+function luajit.symeig(values, vectors, a, job, uplo)
    local routines = are_plain(values, vectors) and routines_for(a)
    if not routines then return false end
    local T, p, n = a.T, columns_of(a, 'a')
@@ -220,7 +219,7 @@ function ways.luajit.symeig(values, vectors, a, job, uplo)
    return true
 end
 
-function ways.luajit.svd(u, s, v, a, job)
+function luajit.svd(u, s, v, a, job)
    local routines = are_plain(u, s, v) and routines_for(a)
    if not routines then return false end
    local T, p, rows, columns = a.T, columns_of(a, 'a')
@@ -251,7 +250,7 @@ local function factorize(routines, a)
    return p, scales, rows, columns
 end
 
-function ways.luajit.geqrf(packed, tau, a)
+function luajit.geqrf(packed, tau, a)
    local routines = are_plain(packed, tau) and routines_for(a)
    if not routines then return false end
    local p, scales, rows, columns = factorize(routines, a)
@@ -260,7 +259,7 @@ function ways.luajit.geqrf(packed, tau, a)
    return true
 end
 
-function ways.luajit.qr(q, r, a)
+function luajit.qr(q, r, a)
    local routines = are_plain(q, r) and routines_for(a)
    if not routines then return false end
    local T, p, scales, rows, columns = a.T, factorize(routines, a)

@@ -3,12 +3,10 @@
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local blas = require 'torch.luajit.blas'
-local ways = require 'torch.core.ways'
+local luajit, no = require('torch.core.ways').of_kernels()
 local gates = require 'nn.shared.luajit.gates'
 local rooms = require 'nn.shared.luajit.scratch'
 local convolution = require 'nn.convolution.luajit.products'
-
-local luajit, no = ways.luajit, ways.no
 
 local bytes_at = rooms.bytes_at
 

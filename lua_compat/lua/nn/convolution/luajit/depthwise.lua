@@ -6,13 +6,12 @@
 -- Strides and positions that cross the border only matter when the results are picked.
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
-local ways = require 'torch.core.ways'
+local luajit, no = require('torch.core.ways').of_kernels()
 local gates = require 'nn.shared.luajit.gates'
 local geometry = require 'nn.shared.luajit.geometry'
 local numbers = require 'nn.shared.luajit.as_doubles'
 local taps = require 'torch.luajit.kernel_rows'
 
-local luajit, no = ways.luajit, ways.no
 local count, first_element = memory.count, memory.first_element
 local floor, fill, room = math.floor, ffi.fill, numbers.room
 

@@ -2,12 +2,11 @@
 -- fixed distances from its first, in images with their border; each position and output has a row of weights for them.
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
-local ways = require 'torch.core.ways'
+local luajit, no = require('torch.core.ways').of_kernels()
 local gates = require 'nn.shared.luajit.gates'
 local geometry = require 'nn.shared.luajit.geometry'
 local numbers = require 'nn.shared.luajit.as_doubles'
 
-local luajit, no = ways.luajit, ways.no
 local count, first_element = memory.count, memory.first_element
 local floor, fill, room = math.floor, ffi.fill, numbers.room
 

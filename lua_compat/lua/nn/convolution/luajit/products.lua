@@ -4,14 +4,13 @@
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local blas = require 'torch.luajit.blas'
-local ways = require 'torch.core.ways'
+local luajit, no = require('torch.core.ways').of_kernels()
 local gates = require 'nn.shared.luajit.gates'
 local geometry = require 'nn.shared.luajit.geometry'
 local rooms = require 'nn.shared.luajit.scratch'
 local windows = require 'nn.convolution.luajit.windows'
 local kept = require 'nn.convolution.luajit.kept_windows'
 
-local luajit, no = ways.luajit, ways.no
 local count, floor = memory.count, math.floor
 local room, bytes_at, in_one_piece = rooms.room, rooms.bytes_at, rooms.in_one_piece
 

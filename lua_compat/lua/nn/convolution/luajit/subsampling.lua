@@ -1,11 +1,10 @@
 -- Sums over windows of images of few elements, with a weight and a bias for each plane.
 local memory = require 'torch.core.memory'
-local ways = require 'torch.core.ways'
+local luajit, no = require('torch.core.ways').of_kernels()
 local gates = require 'nn.shared.luajit.gates'
 local rooms = require 'nn.shared.luajit.scratch'
 local window_sums = require 'nn.shared.luajit.window_sums'
 
-local luajit, no = ways.luajit, ways.no
 local first_element, in_one_piece = memory.first_element, rooms.in_one_piece
 
 -- a, b: weights and biases, or their gradients. The sum for an element is rounded to the type after each step, as in

@@ -2,12 +2,11 @@
 -- rows, and all are computed by one product.
 local ffi = require 'ffi'
 local blas = require 'torch.luajit.blas'
-local ways = require 'torch.core.ways'
+local luajit, no = require('torch.core.ways').of_kernels()
 local gates = require 'nn.shared.luajit.gates'
 local rooms = require 'nn.shared.luajit.scratch'
 local sequences_of = require 'nn.shared.luajit.sequences'
 
-local luajit, no = ways.luajit, ways.no
 local copy, fill = ffi.copy, ffi.fill
 local sizes, windows_of = sequences_of.sizes, sequences_of.windows
 local room, bytes_at = rooms.room, rooms.bytes_at

@@ -1,10 +1,9 @@
 -- Losses on the cosines of pairs of rows.
 local count = require('torch.core.memory').count
-local ways = require 'torch.core.ways'
+local luajit, no = require('torch.core.ways').of_kernels()
 local numbers = require 'nn.shared.luajit.as_doubles'
 local pairs_of_rows = require 'nn.similarity.luajit.pairs'
 
-local luajit, no = ways.luajit, ways.no
 local of, seen = numbers.of, numbers.seen
 local both, rows_and_columns = pairs_of_rows.both, numbers.rows_and_columns
 local may_write, write_both = pairs_of_rows.may_write, pairs_of_rows.write_both

@@ -3,12 +3,11 @@ local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
 local few = require 'torch.luajit.elementwise'
-local ways = require 'torch.core.ways'
+local luajit, no = require('torch.core.ways').of_kernels()
 local blas = require 'torch.luajit.blas'
 local gates = require 'nn.shared.luajit.gates'
 local logistic = require 'nn.criterions.luajit.logistic'
 
-local luajit, no = ways.luajit, ways.no
 local count = memory.count
 
 local MOST = 8 -- times few.LIMIT elements: one loop replaces several operators of PyTorch

@@ -1,10 +1,9 @@
 -- Functions and losses of few elements based on log(1 + exp(x)) and its derivative.
 local memory = require 'torch.core.memory'
-local ways = require 'torch.core.ways'
+local luajit, no = require('torch.core.ways').of_kernels()
 local gates = require 'nn.shared.luajit.gates'
 local numbers = require 'nn.shared.luajit.as_doubles'
 
-local luajit, no = ways.luajit, ways.no
 local count, same_size, max, min = memory.count, memory.same_size, math.max, math.min
 local of, both, soften, squash, sum, write = numbers.of, numbers.both, numbers.soften, numbers.squash, numbers.sum,
    numbers.write

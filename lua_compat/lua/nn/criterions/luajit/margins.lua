@@ -1,12 +1,11 @@
 -- Losses of few elements that compare each with a margin or a probability.
 local memory = require 'torch.core.memory'
 local few = require 'torch.luajit.elementwise'
-local ways = require 'torch.core.ways'
+local luajit, no = require('torch.core.ways').of_kernels()
 local gates = require 'nn.shared.luajit.gates'
 local classes = require 'nn.criterions.luajit.multi_class'
 local logistic = require 'nn.criterions.luajit.logistic'
 
-local luajit, no = ways.luajit, ways.no
 local count, resize_as, first_element = memory.count, memory.resize_as, memory.first_element
 
 -- The term that each element adds: $x of the input, $y of the target; v: the margin

@@ -4,14 +4,13 @@ local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
 local overlap = require 'torch.core.overlap'
 local few = require 'torch.luajit.elementwise'
-local ways = require 'torch.core.ways'
+local luajit, no = require('torch.core.ways').of_kernels()
 local templates = require 'torch.core.templates'
 local gates = require 'nn.shared.luajit.gates'
 local numbers = require 'nn.shared.luajit.as_doubles'
 local all_within = require 'nn.shared.luajit.indices'
 local new_room = require 'torch.core.scratch'
 
-local luajit, no = ways.luajit, ways.no
 local count = memory.count
 local resize_as, first_element = memory.resize_as, memory.first_element
 local last_offset = overlap.last_offset

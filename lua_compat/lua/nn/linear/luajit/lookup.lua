@@ -1,14 +1,13 @@
 -- The gradient of LookupTable's weight, and renormalisation of its rows.
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
-local ways = require 'torch.core.ways'
+local luajit, no = require('torch.core.ways').of_kernels()
 local templates = require 'torch.core.templates'
 local types = require 'torch.core.types'
 local blas = require 'torch.luajit.blas'
 local gates = require 'nn.shared.luajit.gates'
 local arrays = require('torch.luajit.row_offsets').array
 
-local luajit, no = ways.luajit, ways.no
 local count, first_element = memory.count, memory.first_element
 
 local MOST = 2 ^ 25 -- elements: PyTorch's index_add_ is slower at any size

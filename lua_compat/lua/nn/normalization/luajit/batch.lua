@@ -2,12 +2,11 @@
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local templates = require 'torch.core.templates'
-local ways = require 'torch.core.ways'
+local luajit, no = require('torch.core.ways').of_kernels()
 local gates = require 'nn.shared.luajit.gates'
 local geometry = require 'nn.shared.luajit.geometry'
 local rooms = require 'nn.shared.luajit.scratch'
 
-local luajit, no = ways.luajit, ways.no
 local count, first_element = memory.count, memory.first_element
 local sqrt, huge = math.sqrt, math.huge
 local apart, room = gates.apart, rooms.room

@@ -1,10 +1,9 @@
 -- Local response normalization over neighbouring planes of few elements, in LuaJIT, for finite numbers.
 local memory = require 'torch.core.memory'
-local ways = require 'torch.core.ways'
+local luajit, no = require('torch.core.ways').of_kernels()
 local gates = require 'nn.shared.luajit.gates'
 local numbers = require 'nn.shared.luajit.as_doubles'
 
-local luajit, no = ways.luajit, ways.no
 local count = memory.count
 local floor, max, min, sqrt = math.floor, math.max, math.min, math.sqrt
 

@@ -1,11 +1,10 @@
 -- Rows of few elements divided by their norms.
-local ways = require 'torch.core.ways'
+local luajit, no = require('torch.core.ways').of_kernels()
 local gates = require 'nn.shared.luajit.gates'
 local numbers = require 'nn.shared.luajit.as_doubles'
 local of_sum = require('torch.luajit.norms').of_sum
 local pairs_of_rows = require 'nn.similarity.luajit.pairs'
 
-local luajit, no = ways.luajit, ways.no
 local max, abs, huge = math.max, math.abs, math.huge
 local of, both, rows_and_columns = numbers.of, pairs_of_rows.both, numbers.rows_and_columns
 local raised, dot = pairs_of_rows.raised, pairs_of_rows.dot

@@ -5,13 +5,12 @@ local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local types = require 'torch.core.types'
 local blas = require 'torch.luajit.blas'
-local ways = require 'torch.core.ways'
+local luajit, no = require('torch.core.ways').of_kernels()
 local gates = require 'nn.shared.luajit.gates'
 local geometry = require 'nn.shared.luajit.geometry'
 local rooms = require 'nn.shared.luajit.scratch'
 local lengths = require 'nn.shared.luajit.copy_rows'
 
-local luajit, no = ways.luajit, ways.no
 local min, max, copy, fill, cast = math.min, math.max, ffi.copy, ffi.fill, ffi.cast
 local room, bytes_at = rooms.room, rooms.bytes_at
 

@@ -6,12 +6,11 @@ local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
 local few = require 'torch.luajit.elementwise'
 local templates = require 'torch.core.templates'
-local ways = require 'torch.core.ways'
+local luajit, no = require('torch.core.ways').of_kernels()
 local gates = require 'nn.shared.luajit.gates'
 local geometry = require 'nn.shared.luajit.geometry'
 local rooms = require 'nn.shared.luajit.scratch'
 
-local luajit, no = ways.luajit, ways.no
 local count, first_element = memory.count, memory.first_element
 local floor, ceil = math.floor, math.ceil
 

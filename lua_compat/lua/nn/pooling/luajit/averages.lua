@@ -1,9 +1,8 @@
 -- Average-pooling of images and volumes of few elements.
 local ffi = require 'ffi'
-local ways = require 'torch.core.ways'
+local luajit, no = require('torch.core.ways').of_kernels()
 local window_sums = require 'nn.shared.luajit.window_sums'
 
-local luajit, no = ways.luajit, ways.no
 local min, max = math.min, math.max
 
 -- Pooling: p = the means of q. Its gradient: the elements of p receive their shares of the gradients q. a: the divisor

@@ -1,13 +1,13 @@
 -- Fractional max-pooling (windows at random places) of few images and volumes, on top of nn/pooling/luajit/maxima.lua.
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
-local ways = require 'torch.core.ways'
+local luajit, no = require('torch.core.ways').of_kernels()
 local gates = require 'nn.shared.luajit.gates'
 local geometry = require 'nn.shared.luajit.geometry'
 local new_rooms = require 'torch.core.scratch'
 local maxima = require 'nn.pooling.luajit.maxima'
 
-local luajit, no, floor = ways.luajit, ways.no, math.floor
+local floor = math.floor
 local rooms, whole_numbers = new_rooms(), ffi.typeof 'int32_t *'
 local function room(name, n) return (ffi.cast(whole_numbers, rooms(name, 4 * n))) end
 

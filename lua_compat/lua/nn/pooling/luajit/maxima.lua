@@ -9,13 +9,12 @@ local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
 local few = require 'torch.luajit.elementwise'
 local blas = require 'torch.luajit.blas'
-local ways = require 'torch.core.ways'
+local luajit, no = require('torch.core.ways').of_kernels()
 local templates = require 'torch.core.templates'
 local rooms = require 'nn.shared.luajit.scratch'
 local gates = require 'nn.shared.luajit.gates'
 local geometry = require 'nn.shared.luajit.geometry'
 
-local luajit, no = ways.luajit, ways.no
 local count, first_element = memory.count, memory.first_element
 local floor, ceil, max, cast, copy = math.floor, math.ceil, math.max, ffi.cast, ffi.copy
 local halves = ffi.typeof 'int32_t *'

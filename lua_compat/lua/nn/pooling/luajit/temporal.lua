@@ -1,12 +1,11 @@
 -- Max-pooling over windows of frames of short sequences.
 local memory = require 'torch.core.memory'
 local few = require 'torch.luajit.elementwise'
-local ways = require 'torch.core.ways'
+local luajit, no = require('torch.core.ways').of_kernels()
 local gates = require 'nn.shared.luajit.gates'
 local maxima = require 'nn.pooling.luajit.maxima'
 local sequences_of = require 'nn.shared.luajit.sequences'
 
-local luajit, no = ways.luajit, ways.no
 local first_element, place, tonumber = memory.first_element, few.place, tonumber
 
 local MOST = 2 ^ 13 -- elements of windows

@@ -2,11 +2,10 @@
 -- gradients.
 local memory = require 'torch.core.memory'
 local few = require 'torch.luajit.elementwise'
-local ways = require 'torch.core.ways'
+local luajit = require('torch.core.ways').luajit
 local gates = require 'nn.shared.luajit.gates'
 local at_places = require('nn.pooling.luajit.maxima').at_places
 
-local luajit = ways.luajit
 local count, first_element = memory.count, memory.first_element
 
 local MOST = 2 ^ 15 -- elements

@@ -6,11 +6,10 @@
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local blas = require 'torch.luajit.blas'
-local ways = require 'torch.core.ways'
+local luajit, no = require('torch.core.ways').of_kernels()
 local gates = require 'nn.shared.luajit.gates'
 local rooms = require 'nn.shared.luajit.scratch'
 
-local luajit, no = ways.luajit, ways.no
 local bytes_at, room, in_one_piece = rooms.bytes_at, rooms.room, rooms.in_one_piece
 local count, first_element = memory.count, memory.first_element
 

@@ -1,12 +1,11 @@
 -- Cosines of the angles between few rows and the rows of a weight.
 local memory = require 'torch.core.memory'
 local types = require 'torch.core.types'
-local ways = require 'torch.core.ways'
+local luajit, no = require('torch.core.ways').of_kernels()
 local gates = require 'nn.shared.luajit.gates'
 local numbers = require 'nn.shared.luajit.as_doubles'
 local dot = require('nn.similarity.luajit.pairs').dot
 
-local luajit, no = ways.luajit, ways.no
 local count, sqrt, room, seen = memory.count, math.sqrt, numbers.room, numbers.seen
 
 local MOST = 2 ^ 17   -- products

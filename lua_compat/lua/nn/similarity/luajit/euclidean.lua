@@ -2,11 +2,10 @@
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local templates = require 'torch.core.templates'
-local ways = require 'torch.core.ways'
+local luajit, no = require('torch.core.ways').of_kernels()
 local gates = require 'nn.shared.luajit.gates'
 local numbers = require 'nn.shared.luajit.as_doubles'
 
-local luajit, no = ways.luajit, ways.no
 local count, first_element = memory.count, memory.first_element
 local sqrt, room, seen = math.sqrt, numbers.room, numbers.seen
 

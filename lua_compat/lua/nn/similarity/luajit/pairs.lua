@@ -1,11 +1,10 @@
 -- Comparisons of pairs of rows of few elements.
 local memory = require 'torch.core.memory'
-local ways = require 'torch.core.ways'
+local luajit, no = require('torch.core.ways').of_kernels()
 local gates = require 'nn.shared.luajit.gates'
 local numbers = require 'nn.shared.luajit.as_doubles'
 local of_sum = require('torch.luajit.norms').of_sum
 
-local luajit, no = ways.luajit, ways.no
 local count, resize = memory.count, memory.resize
 local sqrt, max, abs, huge = math.sqrt, math.max, math.abs, math.huge
 local of, seen, rows_and_columns = numbers.of, numbers.seen, numbers.rows_and_columns

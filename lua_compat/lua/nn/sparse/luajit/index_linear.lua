@@ -4,10 +4,10 @@
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local blas = require 'torch.luajit.blas'
-local ways = require 'torch.core.ways'
+local luajit, no = require('torch.core.ways').of_kernels()
 local gates = require 'nn.shared.luajit.gates'
 
-local luajit, no, tonumber = ways.luajit, ways.no, tonumber
+local tonumber = tonumber
 local count, first_element, plain, apart = memory.count, memory.first_element, gates.plain, gates.apart
 
 -- The number of columns of a weight, if it fits the bias; nil if Python has to compute.

@@ -1,10 +1,9 @@
 -- Linear layers for short lists of entries.
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
-local ways = require 'torch.core.ways'
+local luajit, no = require('torch.core.ways').of_kernels()
 local gates = require 'nn.shared.luajit.gates'
 
-local luajit, no = ways.luajit, ways.no
 local first_element = memory.first_element
 
 local MOST = 2 ^ 13 -- products

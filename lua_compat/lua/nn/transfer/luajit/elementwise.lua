@@ -2,12 +2,11 @@
 -- bit.
 local memory = require 'torch.core.memory'
 local few = require 'torch.luajit.elementwise'
-local ways = require 'torch.core.ways'
+local luajit, no = require('torch.core.ways').of_kernels()
 local gates = require 'nn.shared.luajit.gates'
 local rectifiers = require 'nn.transfer.luajit.rectifiers'
 local logistic = require 'nn.criterions.luajit.logistic'
 
-local luajit, no = ways.luajit, ways.no
 local count, resize_as = memory.count, memory.resize_as
 
 local MOST = 8 -- times few.LIMIT elements: one loop replaces several operators of PyTorch

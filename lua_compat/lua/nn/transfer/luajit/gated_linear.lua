@@ -1,10 +1,9 @@
 -- Gated linear units of few elements: the first half of a dimension times the sigmoid of the second.
 local memory = require 'torch.core.memory'
-local ways = require 'torch.core.ways'
+local luajit, no = require('torch.core.ways').of_kernels()
 local gates = require 'nn.shared.luajit.gates'
 local numbers = require 'nn.shared.luajit.as_doubles'
 
-local luajit, no = ways.luajit, ways.no
 local count, first_element, room = memory.count, memory.first_element, numbers.room
 
 -- The number of contiguous elements of x in half of dimension d; nil if d cannot be halved.

@@ -1,12 +1,11 @@
 -- PReLU of few elements: elements that are not above zero are multiplied by a weight, either a single one or their
 -- plane's. (Planes are the second dimension, or the only one of a vector.)
 local memory = require 'torch.core.memory'
-local ways = require 'torch.core.ways'
+local luajit, no = require('torch.core.ways').of_kernels()
 local gates = require 'nn.shared.luajit.gates'
 local numbers = require 'nn.shared.luajit.as_doubles'
 local leaky = require('nn.transfer.luajit.rectifiers').leaky
 
-local luajit, no = ways.luajit, ways.no
 local count, first_element, max, min = memory.count, memory.first_element, math.max, math.min
 local of, seen, room, place_for, gate = numbers.of, numbers.seen, numbers.room, numbers.place_for, numbers.gate
 

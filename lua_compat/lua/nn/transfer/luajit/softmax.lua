@@ -2,14 +2,13 @@
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
 local few = require 'torch.luajit.elementwise'
-local ways = require 'torch.core.ways'
+local luajit, no = require('torch.core.ways').of_kernels()
 local templates = require 'torch.core.templates'
 local gates = require 'nn.shared.luajit.gates'
 local numbers = require 'nn.shared.luajit.as_doubles'
 local in_one_piece = require('nn.shared.luajit.scratch').in_one_piece
 local soft_planes = require 'nn.transfer.luajit.softmax_of_images'
 
-local luajit, no = ways.luajit, ways.no
 local count, first_element = memory.count, memory.first_element
 local exponentiate, room = numbers.exponentiate, numbers.room
 

@@ -3,10 +3,9 @@ local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local types = require 'torch.core.types'
 local templates = require 'torch.core.templates'
-local no = require('torch.core.ways').no
+local luajit, no = require('torch.core.ways').of_kernels()
 local gates = require 'nn.shared.luajit.gates'
 
-local luajit = require('torch.core.ways').luajit
 local count, first_element, cast = memory.count, memory.first_element, ffi.cast
 
 local MOST = 2 ^ 16 -- elements; PyTorch copies larger images faster

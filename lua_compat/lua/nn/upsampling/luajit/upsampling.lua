@@ -5,13 +5,12 @@ local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
 local blas = require 'torch.luajit.blas'
-local ways = require 'torch.core.ways'
+local luajit, no = require('torch.core.ways').of_kernels()
 local gates = require 'nn.shared.luajit.gates'
 local geometry = require 'nn.shared.luajit.geometry'
 local rooms = require 'nn.shared.luajit.scratch'
 local window_sums = require 'nn.shared.luajit.window_sums'
 
-local luajit, no = ways.luajit, ways.no
 local floor, min = math.floor, math.min
 local bytes_at, room, first_element = rooms.bytes_at, rooms.room, memory.first_element
 
