@@ -156,12 +156,7 @@ end
 
 local FIELDS = 'planes, frames, height, width, deep, high, wide, rows, row_sources, columns, column_sources'
 for _, kind in ipairs{ 'zero', 'reflection', 'replication' } do
-   local of_images = geometry.of('l, r, t, b', FIELDS .. ', front, back', completing(kind))
-   local of_volumes = geometry.of('l, r, t, b, front, back', FIELDS, completing(kind))
-   local function geometry_of(x, l, r, t, b, front, back)
-      if front then return of_volumes(x, l, r, t, b, front, back) end
-      return of_images(x, l, r, t, b)
-   end
+   local geometry_of = geometry.of('l, r, t, b, front, back', FIELDS, completing(kind))
    luajit[kind .. '_padding'] = function(out, x, l, r, t, b, front, back)
       return pad(geometry_of(x, l, r, t, b, front, back), kind, out, x)
    end

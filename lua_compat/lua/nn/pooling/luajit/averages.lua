@@ -20,7 +20,7 @@ local function complete(g, x)
    for k = 0, g.n - 1 do
       local top, left = row * g.dh, column * g.dw
       local rows, columns = min(top + g.kh, bottom) - max(top, above), min(left + g.kw, right) - max(left, before)
-      divisors[k] = g.kt * rows * columns
+      divisors[k] = (g.kt or 1) * rows * columns
       column = column + 1
       if column == g.columns then column, row = 0, row + 1 end
       if row == g.rows then row = 0 end

@@ -106,11 +106,11 @@ local function whole_numbers(n) return (ffi.new('int32_t[?]', n)) end
 
 -- Computes where each window begins in the padded planes, which plane of its image it belongs to, and the offsets of
 -- its elements.
-local function find_places(g)
+local function find_places(g, dt)
    g.begins, g.channels, g.offsets, g.bytes = whole_numbers(g.n), whole_numbers(g.n), whole_numbers(g.taps), 8 * g.n
    local plane, frame, row, column = 0, 0, 0, 0
    for k = 0, g.n - 1 do
-      g.begins[k] = ((plane * g.time + frame * g.dt) * g.high + row * g.dh) * g.wide + column * g.dw
+      g.begins[k] = ((plane * g.time + frame * dt) * g.high + row * g.dh) * g.wide + column * g.dw
       g.channels[k] = plane % g.planes
       column = column + 1
       if column == g.columns then column, row = 0, row + 1 end
@@ -133,11 +133,11 @@ end
 --    a window
 -- most: the largest number of elements, if not MOST
 function window_sums.complete(g, x, most)
-   local axes, last = g.kt and 3 or 2, 2 * g.nd - 1
+   local axes, last, kt, dt = g.kt and 3 or 2, 2 * g.nd - 1, g.kt or 1, g.dt or 1
    if not gates.planes(x, axes) then return false end
-   g.volumes, g.kt, g.dt, g.pw, g.ph = axes == 3, g.kt or 1, g.dt or 1, g.pw or 0, g.ph or 0
+   g.volumes, g.pw, g.ph = axes == 3, g.pw or 0, g.ph or 0
    g.time, g.height, g.width, g.planes = axes == 3 and x[last - 4] or 1, x[last - 2], x[last], x[last - 2 * axes]
-   g.frames = along(g.time, g.kt, g.dt, 0)
+   g.frames = along(g.time, kt, dt, 0)
    if not g.frames then return false end
    g.rows, g.high = along(g.height, g.kh, g.dh, g.ph, g.by_ceil)
    if not g.rows then return false end
@@ -147,9 +147,9 @@ function window_sums.complete(g, x, most)
    local elements_of_all = g.all * g.time * g.high * g.wide
    if not gates.few_for_now(elements_of_all, most or MOST) then return false end
    g.is_large = elements_of_all > (most or MOST)
-   g.windows, g.taps = g.frames * g.rows * g.columns, g.kt * g.kh * g.kw
+   g.windows, g.taps = g.frames * g.rows * g.columns, kt * g.kh * g.kw
    g.n, g.has_border = g.all * g.windows, g.high > g.height or g.wide > g.width
-   find_places(g)
+   find_places(g, dt)
    return g
 end
 
