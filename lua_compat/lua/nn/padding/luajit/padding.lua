@@ -81,10 +81,7 @@ end
 
 local function pad(g, kind, out, x)
    local T = x.T
-   if not g or not (gates.typed(T, x, out) and gates.plain(x, T) and gates.apart(out, x)
-      and gates.begun(out, x, g.high, g.wide, nil, g.front and g.deep)) then
-      return false
-   end
+   if not g or not gates.result(out, x, g.high, g.wide, nil, g.front and g.deep) then return false end
    if not g.front then
       pad_planes(g, kind, T.size, bytes_at(out), bytes_at(x), g.planes)
       return true
@@ -141,14 +138,11 @@ local function add_frames(g, routine, q, size)
 end
 
 local function pad_gradient(g, kind, gradient, x, grad_output)
-   local T = x.T
-   if not g or not (gates.typed(T, x, gradient, grad_output) and gates.plain(grad_output, T)
-      and gates.sized(grad_output, x, g.high, g.wide, nil, g.front and g.deep)
-         and gates.apart(gradient, x, grad_output)) then
+   local T, q = x.T, bytes_at(grad_output)
+   local routine = g and gates.routine(T)
+   if not routine or not gates.gradient(gradient, x, grad_output, g.high, g.wide, nil, g.front and g.deep) then
       return false
    end
-   local routine, q = gates.routine(T), bytes_at(grad_output)
-   if not routine or not gates.begun(gradient, x, g.height, g.width, nil, g.front and g.frames) then return false end
    if g.front then q = add_frames(g, routine, q, T.size) end
    add_planes(g, kind, T, routine, bytes_at(gradient), q, g.planes * g.frames)
    return true

@@ -80,6 +80,7 @@ local LOOPS = [[
             plane = plane + 1
          end
       end
+      return true
    end
 ]]
 local GROUP = [[
@@ -130,21 +131,16 @@ local function sizes_of_both(out)
 end
 
 function luajit.adaptive_max_pooling(out, indices, x, n, m)
-   local g = gates.typed(x.T, x, out) and gates.indices(indices) and gates.apart(out, x, indices)
-      and gates.apart(indices, x) and gates.few(count(x), MOST) and of_maxima(x, n, m)
+   local g = gates.indices(indices) and gates.apart(out, indices) and gates.apart(indices, x)
+      and gates.few(count(x), MOST) and of_maxima(x, n, m)
    if not g then return false end
    x = rooms.in_one_piece(x)
-   if not gates.plain(x, x.T) or not gates.finite(x) or not gates.begun(out, x, n, m)
-      or not gates.resized(indices, sizes_of_both(out)) then
+   if not gates.finite(x) or not gates.result(out, x, n, m) or not gates.resized(indices, sizes_of_both(out)) then
       return false
    end
    local of_rows = first_element(indices)
-   find_maxima(x.T.host.code)(first_element(out), first_element(x), g, of_rows, of_rows + count(out))
-   return true
+   return find_maxima(x.T.host.code)(first_element(out), first_element(x), g, of_rows, of_rows + count(out))
 end
-
--- Resizes the gradient, contiguous, and fills it with zeros.
-local function begin(gradient, x) return gates.resized_as(gradient, x) and few.zero(gradient, count(gradient)) end
 
 -- Adds the gradients at q to the positions of the maxima: nowhere for a window without one, whose row or column is 0.
 -- Returns false for a position outside its plane: Python starts again, and raises the error.
@@ -181,33 +177,32 @@ end
 function luajit.adaptive_max_pooling_grad_input(gradient, x, grad_output, indices)
    local last = 2 * x.nd - 1
    local n, m = grad_output[last - 2], grad_output[last]
-   local g = gates.planes(x, 2, grad_output) and gates.typed(x.T, x, gradient, grad_output) and gates.indices(indices)
-      and gates.apart(gradient, x, grad_output, indices) and gates.few(count(x), MOST)
-      and gates.plain(indices, indices.T) and are_places_of(indices, grad_output) and of_maxima(x, n, m)
-   if not g then return false end
+   local g = gates.planes(x, 2, grad_output) and gates.indices(indices) and gates.apart(gradient, indices)
+      and gates.few(count(x), MOST) and gates.plain(indices, indices.T) and are_places_of(indices, grad_output)
+      and of_maxima(x, n, m)
    grad_output = rooms.in_one_piece(grad_output)
-   if not gates.plain(grad_output, x.T) or not begin(gradient, x) then return false end
+   if not g or not gates.gradient(gradient, x, grad_output, n, m) or not few.zero(gradient, count(x)) then
+      return false
+   end
    local of_rows = first_element(indices)
    return add_for(x.T.host.code)(first_element(gradient), first_element(grad_output), g, of_rows,
       of_rows + count(grad_output))
 end
 
 function luajit.adaptive_average_pooling(out, x, n, m)
-   local g = gates.typed(x.T, x, out) and gates.apart(out, x) and gates.few(count(x), MOST) and of_means(x, n, m)
-   if not g then return false end
+   local g = gates.few(count(x), MOST) and of_means(x, n, m)
    x = rooms.in_one_piece(x)
-   if not gates.plain(x, x.T) or not gates.begun(out, x, n, m) then return false end
+   if not g or not gates.result(out, x, n, m) then return false end
    local run = few.reads_plainly(x, x) and find_means_plainly or find_means
-   run(x.T.host.code)(first_element(out), first_element(x), g)
-   return true
+   return run(x.T.host.code)(first_element(out), first_element(x), g)
 end
 
 function luajit.adaptive_average_pooling_gradient(gradient, x, grad_output, n, m)
-   local g = gates.few(count(x), MOST) and gates.typed(x.T, x, gradient, grad_output) and of_means(x, n, m)
-   if not g or not gates.sized(grad_output, x, n, m) or not gates.apart(gradient, x, grad_output) then return false end
+   local g = gates.few(count(x), MOST) and of_means(x, n, m)
    grad_output = rooms.in_one_piece(grad_output)
-   if not gates.plain(grad_output, x.T) or not begin(gradient, x) then return false end
+   if not g or not gates.gradient(gradient, x, grad_output, n, m) or not few.zero(gradient, count(x)) then
+      return false
+   end
    local run = few.reads_plainly(grad_output, grad_output) and distribute_plainly or distribute
-   run(x.T.host.code)(first_element(gradient), first_element(grad_output), g)
-   return true
+   return run(x.T.host.code)(first_element(gradient), first_element(grad_output), g)
 end

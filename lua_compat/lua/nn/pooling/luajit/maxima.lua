@@ -120,11 +120,8 @@ local function count_windows(g, x)
    lay_out(g)
    return g
 end
-local IMAGE, VOLUME = 'kw, kh, dw, dh, pw, ph, by_ceil, lw, lh',
-   'by_ceil, kt, kw, kh, dt, dw, dh, pt, pw, ph, lt, lw, lh'
-local FIELDS = maxima.FIELDS .. ', bordered, begins, places'
-local of_images = geometry.of(IMAGE, VOLUME .. FIELDS, count_windows)
-local of_volumes = geometry.of(VOLUME, FIELDS, count_windows)
+local geometry_of = geometry.of('kw, kh, dw, dh, pw, ph, by_ceil, lw, lh, kt, dt, pt, lt',
+   maxima.FIELDS .. ', bordered, begins, places', count_windows)
 
 local LOOP = [[
    local HUGE, LEAST = 1e308, -1e300 -- less than any number of which the square is finite
@@ -229,12 +226,12 @@ end
 -- (All parameters are named, because LuaJIT does not compile loops across calls of vararg functions.)
 local function find(out, places, x, g) return g and maxima.find(out, places, x, g, g.begins, g.places) end
 function luajit.spatial_max_pooling(out, places, x, kw, kh, dw, dh, pw, ph, by_ceil, lw, lh)
-   if not maxima.are_for_lua(out, places, x, 2) then return false end
-   return find(out, places, x, of_images(x, kw, kh, dw, dh, pw, ph, by_ceil, lw, lh))
+   return maxima.are_for_lua(out, places, x, 2)
+      and find(out, places, x, geometry_of(x, kw, kh, dw, dh, pw, ph, by_ceil, lw, lh))
 end
 function luajit.volumetric_max_pooling(out, places, x, by_ceil, kt, kw, kh, dt, dw, dh, pt, pw, ph, lt, lw, lh)
-   if not maxima.are_for_lua(out, places, x, 3) then return false end
-   return find(out, places, x, of_volumes(x, by_ceil, kt, kw, kh, dt, dw, dh, pt, pw, ph, lt, lw, lh))
+   return maxima.are_for_lua(out, places, x, 3)
+      and find(out, places, x, geometry_of(x, kw, kh, dw, dh, pw, ph, by_ceil, lw, lh, kt, dt, pt, lt))
 end
 
 -- Does $move for each of n windows k, of which `windows` belong to each plane, and its position `at` in its plane of
@@ -303,13 +300,13 @@ local function add(gradient, x, grad_output, indices, g)
 end
 function luajit.spatial_max_pooling_grad_input(gradient, x, grad_output, indices, kw, kh, dw, dh, pw, ph, by_ceil, lw,
    lh)
-   if not maxima.may_add(gradient, x, grad_output, indices) or not gates.planes(x, 2) then return false end
-   return add(gradient, x, grad_output, indices, of_images(x, kw, kh, dw, dh, pw, ph, by_ceil, lw, lh))
+   return maxima.may_add(gradient, x, grad_output, indices) and gates.planes(x, 2)
+      and add(gradient, x, grad_output, indices, geometry_of(x, kw, kh, dw, dh, pw, ph, by_ceil, lw, lh))
 end
 function luajit.volumetric_max_pooling_grad_input(gradient, x, grad_output, indices, by_ceil, kt, kw, kh, dt, dw, dh,
    pt, pw, ph, lt, lw, lh)
-   if not maxima.may_add(gradient, x, grad_output, indices) or not gates.planes(x, 3) then return false end
-   return add(gradient, x, grad_output, indices, of_volumes(x, by_ceil, kt, kw, kh, dt, dw, dh, pt, pw, ph, lt, lw, lh))
+   return maxima.may_add(gradient, x, grad_output, indices) and gates.planes(x, 3) and add(gradient, x, grad_output,
+      indices, geometry_of(x, kw, kh, dw, dh, pw, ph, by_ceil, lw, lh, kt, dt, pt, lt))
 end
 
 return maxima

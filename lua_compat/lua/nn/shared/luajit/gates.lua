@@ -87,6 +87,19 @@ function gates.begun(r, x, rows, columns, planes, frames)
    return rooms.begin(r, x, rows, columns, planes, frames) or no 'a result that is not contiguous'
 end
 
+-- Whether out can be computed from x, which is contiguous; it then has the sizes of x but the given ones.
+function gates.result(out, x, rows, columns, planes, frames)
+   return gates.typed(x.T, x, out) and gates.plain(x, x.T) and gates.apart(out, x)
+      and gates.begun(out, x, rows, columns, planes, frames)
+end
+
+-- Whether the gradient of x can be computed from grad_output, contiguous and with the sizes of x but the given ones.
+function gates.gradient(gradient, x, grad_output, rows, columns, planes, frames)
+   return gates.typed(x.T, x, gradient, grad_output) and gates.plain(grad_output, x.T)
+      and gates.sized(grad_output, x, rows, columns, planes, frames) and gates.apart(gradient, x, grad_output)
+      and gates.resized_as(gradient, x)
+end
+
 -- A parameter of n numbers, or nil; contiguous unless may_lie_apart is given.
 function gates.vector(t, T, n, may_lie_apart)
    if not t then return true end

@@ -35,6 +35,7 @@ local LOOP = [[
          $window
          $behind
       end
+      return true
    end
 ]]
 local BEHIND = [[
@@ -54,6 +55,7 @@ local SUMS = [[
       local n, begins, offsets, taps, channels = g.n, g.begins, g.offsets, g.taps, g.channels
       for k = 0, n - 4, 4 do $group(4) end
       for k = n - n % 4, n - 1 do $group(1) end
+      return true
    end
 ]]
 local GROUP = [[
@@ -197,21 +199,16 @@ window_sums.reads_plainly = reads_plainly
 function window_sums.reduce(loop, g, out, x, a, b)
    if not g or not window_sums.is_for_now(g) then return false end
    x = rooms.in_one_piece(x)
-   if not (gates.typed(x.T, x, out) and gates.apart(out, x) and gates.plain(x, x.T)
-      and gates.begun(out, x, g.rows, g.columns, nil, g.volumes and g.frames or nil)) then
-      return false
-   end
-   loop(x.T, g.taps, reads_plainly(x))(g, first_element(out), elements(g, x), nil, a, b)
-   return true
+   return gates.result(out, x, g.rows, g.columns, nil, g.volumes and g.frames or nil)
+      and loop(x.T, g.taps, reads_plainly(x))(g, first_element(out), elements(g, x), nil, a, b)
 end
 
 -- Resizes gradient to x's sizes and zeros, and adds to the elements of each window by `loop`, of window_sums.loop.
 function window_sums.distribute(loop, g, gradient, x, grad_output, a)
-   if not g or not window_sums.are_results(g, grad_output, x) then return false end
+   if not g or not window_sums.is_for_now(g) then return false end
    grad_output = rooms.in_one_piece(grad_output)
    local T = x.T
-   if not (gates.typed(T, x, gradient) and gates.apart(gradient, grad_output) and gates.plain(grad_output, T)
-      and gates.resized_as(gradient, x)) then
+   if not gates.gradient(gradient, x, grad_output, g.rows, g.columns, nil, g.volumes and g.frames or nil) then
       return false
    end
    local bytes = g.all * g.time * g.high * g.wide * T.size

@@ -27,6 +27,7 @@ local LOOP = [[
             end
          end
       end
+      return true
    end
 ]]
 local function loops(move)
@@ -48,21 +49,13 @@ end
 
 function luajit.pixel_shuffle(out, x, factor)
    local planes, height, width = sizes_of(x, factor)
-   if not planes or not (gates.typed(x.T, x, out) and gates.plain(x, x.T) and gates.apart(out, x)
-      and gates.begun(out, x, height * factor, width * factor, x[2 * x.nd - 5] / factor ^ 2)) then
-      return false
-   end
-   enlarge(x.T.size)(pointer(out), pointer(x), planes, height, width, factor)
-   return true
+   return planes and gates.result(out, x, height * factor, width * factor, x[2 * x.nd - 5] / factor ^ 2)
+      and enlarge(x.T.size)(pointer(out), pointer(x), planes, height, width, factor)
 end
 
 function luajit.pixel_shuffle_gradient(gradient, x, grad_output, factor)
    local planes, height, width = sizes_of(x, factor)
-   if not planes or not (gates.typed(x.T, x, gradient, grad_output) and gates.plain(grad_output, x.T)
-      and gates.sized(grad_output, x, height * factor, width * factor, x[2 * x.nd - 5] / factor ^ 2)
-      and gates.apart(gradient, grad_output) and gates.resized_as(gradient, x)) then
-      return false
-   end
-   gather(x.T.size)(pointer(grad_output), pointer(gradient), planes, height, width, factor)
-   return true
+   return planes
+      and gates.gradient(gradient, x, grad_output, height * factor, width * factor, x[2 * x.nd - 5] / factor ^ 2)
+      and gather(x.T.size)(pointer(grad_output), pointer(gradient), planes, height, width, factor)
 end

@@ -73,10 +73,7 @@ end
 
 function luajit.upsample_linear(out, x, a, b, c)
    local T, g = x.T, geometry_of(x, ordered(a, b, c))
-   if not g or not (gates.typed(T, x, out) and gates.plain(x, T) and gates.apart(out, x) and gates.finite(x)
-      and gates.begun(out, x, g.height, g.width, nil, g.depth)) then
-      return false
-   end
+   if not (g and gates.result(out, x, g.height, g.width, nil, g.depth) and gates.finite(x)) then return false end
    local from, routine = bytes_at(x), blas.of_rows(T)
    for k, axis in ipairs(g.axes) do
       local n, size = axis.n * axis.rest, axis.size * axis.rest
@@ -89,9 +86,8 @@ end
 
 function luajit.upsample_linear_gradient(gradient, x, grad_output, a, b, c)
    local T, g = x.T, geometry_of(x, ordered(a, b, c))
-   if not g or not (gates.typed(T, x, gradient, grad_output) and gates.plain(grad_output, T)
-      and gates.sized(grad_output, x, g.height, g.width, nil, g.depth) and gates.apart(gradient, x, grad_output)
-      and gates.finite(grad_output) and gates.resized_as(gradient, x)) then
+   if not (g and gates.gradient(gradient, x, grad_output, g.height, g.width, nil, g.depth)
+      and gates.finite(grad_output)) then
       return false
    end
    local from, routine = bytes_at(grad_output), blas.of_rows(T)
@@ -124,21 +120,15 @@ function luajit.upsample_nearest(out, x, a, b, c)
    local height, width, depth = ordered(a, b, c)
    if not (gates.planes(x, depth and 3 or 2) and gates.whole(1, height, width, depth)) then return false end
    x = rooms.in_one_piece(x)
-   if not (gates.few_for_now(memory.count(x), MOST) and gates.typed(x.T, x, out) and gates.plain(x, x.T)
-      and gates.apart(out, x) and gates.begun(out, x, height, width, nil, depth)) then
-      return false
-   end
-   local g = windows_over(out, x, height, width, depth)
-   if not g or not window_sums.is_for_now(g) then return false end
-   repeat_elements(x.T, g.taps, window_sums.reads_plainly(x))(g, first_element(out), first_element(x))
-   return true
+   local g = gates.few_for_now(memory.count(x), MOST) and gates.result(out, x, height, width, nil, depth)
+      and windows_over(out, x, height, width, depth)
+   return g and window_sums.is_for_now(g)
+      and repeat_elements(x.T, g.taps, window_sums.reads_plainly(x))(g, first_element(out), first_element(x))
 end
 
 function luajit.upsample_nearest_gradient(gradient, x, grad_output, a, b, c)
    local height, width, depth = ordered(a, b, c)
-   if not (gates.planes(x, depth and 3 or 2) and gates.typed(x.T, x, gradient, grad_output)
-      and gates.sized(grad_output, x, height, width, nil, depth)) then
-      return false
-   end
-   return window_sums.reduce(add_up, windows_over(grad_output, x, height, width, depth), gradient, grad_output)
+   return gates.planes(x, depth and 3 or 2) and gates.typed(x.T, x, gradient, grad_output)
+      and gates.sized(grad_output, x, height, width, nil, depth)
+      and window_sums.reduce(add_up, windows_over(grad_output, x, height, width, depth), gradient, grad_output)
 end
