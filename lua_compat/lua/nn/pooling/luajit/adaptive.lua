@@ -180,7 +180,7 @@ function luajit.adaptive_max_pooling_grad_input(gradient, x, grad_output, indice
    local g = gates.planes(x, 2, grad_output) and gates.indices(indices) and gates.apart(gradient, indices)
       and gates.few(count(x), MOST) and gates.plain(indices, indices.T) and are_places_of(indices, grad_output)
       and of_maxima(x, n, m)
-   grad_output = rooms.in_one_piece(grad_output)
+   grad_output = g and rooms.in_one_piece(grad_output)
    if not g or not gates.gradient(gradient, x, grad_output, n, m) or not few.zero(gradient, count(x)) then
       return false
    end
@@ -191,7 +191,7 @@ end
 
 function luajit.adaptive_average_pooling(out, x, n, m)
    local g = gates.few(count(x), MOST) and of_means(x, n, m)
-   x = rooms.in_one_piece(x)
+   x = g and rooms.in_one_piece(x)
    if not g or not gates.result(out, x, n, m) then return false end
    local run = few.reads_plainly(x, x) and find_means_plainly or find_means
    return run(x.T.host.code)(first_element(out), first_element(x), g)
@@ -199,7 +199,7 @@ end
 
 function luajit.adaptive_average_pooling_gradient(gradient, x, grad_output, n, m)
    local g = gates.few(count(x), MOST) and of_means(x, n, m)
-   grad_output = rooms.in_one_piece(grad_output)
+   grad_output = g and rooms.in_one_piece(grad_output)
    if not g or not gates.gradient(gradient, x, grad_output, n, m) or not few.zero(gradient, count(x)) then
       return false
    end
