@@ -64,3 +64,22 @@ def test_slices_are_written_one_after_the_other(way: str) -> None:
         end
     """
     assert Runtime(way=way).run_string(code) == 0
+
+
+def test_a_result_without_elements_keeps_its_place_in_a_storage() -> None:
+    """PyTorch's kernels resize it; layers that share memory for gradients have such results."""
+    code = """
+        require 'nn'
+        local base = torch.DoubleStorage(20):fill(7)
+        for _, storage in ipairs{ base, torch.DoubleStorage(base, 3, 18) } do
+           local layer = nn.SoftMax()
+           layer.output, layer.gradInput = torch.Tensor(storage, 2, 0), torch.Tensor(storage, 8, 0)
+           local gradient = torch.Tensor(storage, 14, torch.LongStorage{ 2, 2 }):copy(torch.eye(2))
+           assert(layer:forward(torch.zeros(2, 2)):eq(0.5):all())
+           assert(layer:backward(torch.zeros(2, 2), gradient):storageOffset() == 8)
+           assert(table.concat(storage:totable(), ' ', 1, 18)
+              == '7 0.5 0.5 0.5 0.5 7 7 0.25 -0.25 -0.25 0.25 7 7 1 0 0 1 7')
+           base:fill(7)
+        end
+    """
+    assert Runtime().run_string(code) == 0

@@ -516,15 +516,12 @@ local function handle(r)
       if not S or x.era == S.era then return h end
       drop(x)
    end
-   if nd == 0 then
-      if S and (S[0] or S.blocks or S.parent) then
-         h = python.view(storage_handle(S), 0, 0, 1)
-      else
-         h = python.empty(r.T.code)
-      end
+   if nd == 0 and not (S and (S[0] or S.blocks or S.parent)) then
+      h = python.empty(r.T.code)
    else
-      local whole, off = storage_handle(S), (S.base or 0) + r.off
-      if nd == 1 then h = python.view(whole, off, r[1], r[2])
+      local whole, off = storage_handle(S), (S.base or 0) + r.off -- a kernel may resize one without elements
+      if nd == 0 then h = python.view(whole, off, 0, 1)
+      elseif nd == 1 then h = python.view(whole, off, r[1], r[2])
       elseif nd == 2 then h = python.view(whole, off, r[1], r[3], r[2], r[4])
       else
          local layout = {}
