@@ -32,8 +32,8 @@ def _check_planes(x: Tensor, *of_planes: Tensor | None) -> None:
 
 
 def _statistics(t: Tensor | None) -> Tensor | None:
-    """Returns per-plane numbers in single precision where they are halves, as CUDA's kernels expect."""
-    return t if t is None else _single(t)
+    """Returns per-plane numbers as PyTorch expects them: contiguous, and halves in single precision."""
+    return t if t is None else _single(t).contiguous()
 
 
 def _takes(x: Tensor, out: Tensor, *of_planes: Tensor) -> bool:

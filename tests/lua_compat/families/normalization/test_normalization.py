@@ -54,3 +54,26 @@ gradients()
 def test_gradients_of_overflowing_sums_are_torch7s(way: str, capfd: pytest.CaptureFixture[str]) -> None:
     assert Runtime(notes=False, way=way).run_string(SUMS_BEYOND_FLOATS) == 0
     assert capfd.readouterr().out.splitlines() == ["4e+20 false", "0 false", "nan true"]
+
+
+@pytest.mark.parametrize("field", ["weight", "running_mean", "running_var"])
+def test_parameters_that_are_not_contiguous(field: str) -> None:
+    code = f"""
+        require 'nn'
+        local x, g = torch.randn(4, 3), torch.randn(4, 3)
+        for _, name in ipairs{{ 'training', 'evaluate' }} do
+           local m = nn.BatchNormalization(3)
+           m.{field}:copy(torch.Tensor{{ 1, 2, 3 }})
+           local other = m:clone()
+           other.{field} = torch.zeros(3, 2):select(2, 2):copy(m.{field})
+           for _, one in ipairs{{ m, other }} do
+              one[name](one)
+              one:zeroGradParameters()
+              one:forward(x)
+              one:backward(x, g)
+           end
+           assert((m.gradInput - other.gradInput):abs():max() < 1e-12)
+           assert((m.gradWeight - other.gradWeight):abs():max() < 1e-12)
+        end
+    """
+    assert Runtime().run_string(code) == 0
