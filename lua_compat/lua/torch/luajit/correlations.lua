@@ -11,6 +11,7 @@ local library = require 'torch.core.library'
 local is_apart = require('torch.core.overlap').is_apart
 local luajit, no = require('torch.core.ways').of_kernels()
 local room = require 'torch.core.scratch'()
+local copy_of = require('torch.operations.pointwise').copy_of
 
 local max, min = math.max, math.min
 local count, is_contiguous, first_element, resize = memory.count, memory.is_contiguous, memory.first_element,
@@ -44,14 +45,6 @@ end
 
 local function sizes_at_end(t, dims) return dims == 3 and t[2 * t.nd - 5] or 1, t[2 * t.nd - 3], t[2 * t.nd - 1] end
 
--- The tensor itself, or a contiguous copy of few elements; false if Python has to compute.
-local function in_one_piece(t)
-   if is_contiguous(t) then return t end
-   local new = memory.temporary(t.T)
-   memory.resize_as(new, t)
-   return few.copy(new, t, count(t)) and new
-end
-
 -- out = the correlations of x with k. x is one plane, or one plane for each plane of k, or one for each plane in every
 -- set of k.
 function luajit.correlate(out, x, k, dims, full, flipped)
@@ -72,8 +65,7 @@ function luajit.correlate(out, x, k, dims, full, flipped)
    local steps = max(planes * sets * of_kernel * starts, all)
    local is_slow_in_pytorch = T.size == 8 and k.nd <= dims + 1
    if steps > MOST and not is_slow_in_pytorch and not library.saves_pytorch(steps) then return no 'many products' end
-   x, k = in_one_piece(x), in_one_piece(k)
-   if not (x and k) then return no 'elements that are not contiguous' end
+   x, k = few.contiguous(x, 2, count(x)) or copy_of(x), few.contiguous(k, 3, count(k)) or copy_of(k)
    if not (blas.reads_plainly(x) and blas.reads_plainly(k)) then return no 'numbers that are not finite' end
    local paired, corner = k.nd == dims + 1, (before_depth * high + before_height) * wide + before_width
    local results = paired and planes or sets

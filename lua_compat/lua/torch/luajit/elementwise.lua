@@ -571,10 +571,8 @@ local function sigmoid_of_many(r, t, n)
    if few.LIMIT_OF_FUNCTIONS == 0 or r.T ~= t.T or not vectors.routine(r.T, 'exp', n) then
       return no 'no routine for so many elements'
    end
-   if not is_contiguous(r) then
-      if not in_blocks(r, r) then return no 'elements that form no blocks' end
-      local block, n2, a2, n3, a3 = turns[1], turns[2], steps1[2], turns[3], steps1[3]
-      if not ((n2 == 1 or a2 >= block) and (n3 == 1 or a3 >= a2 * n2)) then return no 'elements that share memory' end
+   if not is_contiguous(r) and not (in_blocks(r, r) and have_own_memory()) then
+      return no 'elements that form no blocks, or share memory'
    end
    return negative(r, t, t, nil, n) and function_of_blocks('exp', r, r, n) and of_exponential(r, r, r, nil, n)
 end
@@ -627,7 +625,7 @@ function few.zero(r, n)
 end
 
 -- Sets n contiguous elements from p on to a value: the part already written is copied, doubling each time.
-local function fill_in_one_piece(p, v, n, size)
+function few.fill_in_one_piece(p, v, n, size)
    local done = n < BLOCK and n or BLOCK
    for i = 0, done - 1 do p[i] = v end
    while done < n do
@@ -649,7 +647,7 @@ local function fill_rows(r, v)
    end
    local T = r.T
    local row = room(T, 1)
-   fill_in_one_piece(row, v, turns[1], T.size)
+   few.fill_in_one_piece(row, v, turns[1], T.size)
    move(T, first_element(r), row, steps1, REPEATED)
    return true
 end
@@ -660,7 +658,7 @@ function few.fill(r, v, n)
    local T = r.T
    if n > BLOCK and (T.real or T.whole) and (n * T.size <= COPIED_AT_ONCE or fits_for_now(n)) then
       if is_contiguous(r) then
-         fill_in_one_piece(first_element(r), v, n, T.size)
+         few.fill_in_one_piece(first_element(r), v, n, T.size)
          return true
       end
       if few.LIMIT > 0 and fill_rows(r, v) then return true end

@@ -93,7 +93,7 @@ local function columns_of(t, name)
 end
 
 -- r = a matrix at p with strides `row` and `column`. As from the kernels, r becomes column-major, unless it already has
--- these sizes and is not contiguous. by_rows: r keeps its layout, or becomes row-major.
+-- these sizes and is not contiguous. by_rows: r keeps its layout, or becomes row-major. Returns true.
 local function write(r, p, rows, columns, row, column, by_rows)
    if r.nd ~= 2 or r[1] ~= rows or r[3] ~= columns or not by_rows and is_contiguous(r) then
       resize(r, 2, { rows, columns }, not by_rows and { 1, rows } or nil)
@@ -101,13 +101,14 @@ local function write(r, p, rows, columns, row, column, by_rows)
    local q, r_row, r_column, i, j = first_element(r), r[2], r[4], 0, 0
    if row == 1 and r_row == 1 and r_column == column and column == rows then
       ffi.copy(q, p, rows * columns * r.T.size)
-      return
+      return true
    end
    for _ = 1, rows * columns do
       q[i * r_row + j * r_column] = p[i * row + j * column]
       i = i + 1
       if i == rows then i, j = 0, j + 1 end
    end
+   return true
 end
 
 local function write_vector(r, p, n)
@@ -134,32 +135,36 @@ local function room_for_work(T, k)
    return numbers(T, 'work', n), whole(k, n)
 end
 
+-- Whether the routine has done what was asked.
+local function succeeded() return info[0] == 0 or no 'the routine refuses' end
+
+-- Replaces the `sides` columns at x by the solutions of a * solution = x. Returns the factors of a; nil if it is
+-- singular.
+local function solve(routines, a, x, sides)
+   local lu, n = columns_of(a, 'a')
+   local order, pivots = whole(1, n), indices('pivots', n)
+   routines.getrf(order, order, lu, order, pivots, info)
+   if not succeeded() then return nil end
+   routines.getrs('N', order, whole(2, sides), lu, order, pivots, x, order, info)
+   return lu
+end
+
 function luajit.gesv(solution, factors, b, a)
    local routines = are_plain(solution, factors) and routines_for(a, b)
    if not routines then return false end
-   local lu, n = columns_of(a, 'a')
-   local x, _, sides = columns_of(b, 'b')
-   local order, pivots = whole(1, n), indices('pivots', n)
-   routines.getrf(order, order, lu, order, pivots, info)
-   if info[0] ~= 0 then return no 'the routine refuses' end
-   routines.getrs('N', order, whole(2, sides), lu, order, pivots, x, order, info)
-   write(solution, x, n, sides, 1, n)
-   write(factors, lu, n, n, 1, n)
-   return true
+   local x, n, sides = columns_of(b, 'b')
+   local lu = solve(routines, a, x, sides)
+   return lu and write(solution, x, n, sides, 1, n) and write(factors, lu, n, n, 1, n)
 end
 
 function luajit.inverse(r, a)
    local routines = are_plain(r) and routines_for(a)
    if not routines then return false end
-   local lu, n = columns_of(a, 'a')
-   local x, order, pivots = numbers(a.T, 'b', n * n), whole(1, n), indices('pivots', n)
-   routines.getrf(order, order, lu, order, pivots, info)
-   if info[0] ~= 0 then return no 'the routine refuses' end
+   local n = a[1]
+   local x = numbers(a.T, 'b', n * n)
    ffi.fill(x, n * n * a.T.size)
    for i = 0, n - 1 do x[i * (n + 1)] = 1 end
-   routines.getrs('N', order, order, lu, order, pivots, x, order, info)
-   write(r, x, n, n, 1, n)
-   return true
+   return solve(routines, a, x, n) and write(r, x, n, n, 1, n)
 end
 
 function luajit.potrf(r, a, uplo)
@@ -168,10 +173,9 @@ function luajit.potrf(r, a, uplo)
    local factor, n = columns_of(a, 'a')
    local order = whole(1, n)
    routines.potrf(uplo, order, factor, order, info)
-   if info[0] ~= 0 then return no 'the routine refuses' end
+   if not succeeded() then return false end
    clear_triangle(factor, n, a.T.size, uplo == 'U')
-   write(r, factor, n, n, 1, n)
-   return true
+   return write(r, factor, n, n, 1, n)
 end
 
 function luajit.potrs(r, b, a, uplo)
@@ -181,9 +185,7 @@ function luajit.potrs(r, b, a, uplo)
    local x, _, sides = columns_of(b, 'b')
    local order = whole(1, n)
    routines.potrs(uplo, order, whole(2, sides), factor, order, x, order, info)
-   if info[0] ~= 0 then return no 'the routine refuses' end
-   write(r, x, n, sides, 1, n)
-   return true
+   return succeeded() and write(r, x, n, sides, 1, n)
 end
 
 function luajit.potri(r, a, uplo)
@@ -192,14 +194,13 @@ function luajit.potri(r, a, uplo)
    local p, n = columns_of(a, 'a')
    local order = whole(1, n)
    routines.potri(uplo, order, p, order, info)
-   if info[0] ~= 0 then return no 'the routine refuses' end
+   if not succeeded() then return false end
    for j = 0, n - 1 do
       for i = 0, j - 1 do
          if uplo == 'U' then p[i * n + j] = p[j * n + i] else p[j * n + i] = p[i * n + j] end
       end
    end
-   write(r, p, n, n, 1, n)
-   return true
+   return write(r, p, n, n, 1, n)
 end
 
 function luajit.symeig(values, vectors, a, job, uplo)
@@ -212,11 +213,10 @@ function luajit.symeig(values, vectors, a, job, uplo)
    local work, size = room_for_work(T, 2)
    routines.syevd(job, uplo, order, p, order, found_values, work, size, indices('whole work', count_of_whole[0]),
       whole(3, count_of_whole[0]), info)
-   if info[0] ~= 0 then return no 'the routine refuses' end
+   if not succeeded() then return false end
    if job ~= 'V' then ffi.fill(p, n * n * T.size) end
    write_vector(values, found_values, n)
-   write(vectors, p, n, n, 1, n)
-   return true
+   return write(vectors, p, n, n, 1, n)
 end
 
 function luajit.svd(u, s, v, a, job)
@@ -233,11 +233,10 @@ function luajit.svd(u, s, v, a, job)
       info)
    local work, size = room_for_work(T, 4)
    routines.gesdd(job, m, n, p, m, values, left, m, right, right_step, work, size, whole_work, info)
-   if info[0] ~= 0 then return no 'the routine refuses' end
+   if not succeeded() then return false end
    write(u, left, rows, left_columns, 1, rows)
    write_vector(s, values, fewer)
-   write(v, right, columns, right_rows, right_rows, 1)
-   return true
+   return write(v, right, columns, right_rows, right_rows, 1)
 end
 
 -- The packed QR factorisation of a: a pointer to it, its scales, and its sizes.
@@ -254,9 +253,8 @@ function luajit.geqrf(packed, tau, a)
    local routines = are_plain(packed, tau) and routines_for(a)
    if not routines then return false end
    local p, scales, rows, columns = factorize(routines, a)
-   write(packed, p, rows, columns, 1, rows)
    write_vector(tau, scales, min(rows, columns))
-   return true
+   return write(packed, p, rows, columns, 1, rows)
 end
 
 function luajit.qr(q, r, a)
@@ -273,6 +271,5 @@ function luajit.qr(q, r, a)
    local work, size = room_for_work(T, 3)
    routines.orgqr(m, k, k, p, m, scales, work, size, info)
    write(q, p, rows, fewer, 1, rows)
-   write(r, triangle, fewer, columns, 1, fewer, true)
-   return true
+   return write(r, triangle, fewer, columns, 1, fewer, true)
 end

@@ -13,7 +13,7 @@ local no = require('torch.core.ways').no
 local count, is_contiguous, first_element = memory.count, memory.is_contiguous, memory.first_element
 local in_one_piece, to_be_written, put_back, is_dense, are_turned = few.in_one_piece, few.to_be_written, few.put_back,
    few.is_dense, few.are_turned
-local band, bor, tobit, cast = bit.band, bit.bor, bit.tobit, ffi.cast
+local band, bor, cast = bit.band, bit.bor, ffi.cast
 
 local masks = {}
 
@@ -34,14 +34,20 @@ local function bits_of(p, n)
    return any, all
 end
 
--- The bytes of a mask, nil if this way does not apply, and whether all of them are 0 or 1.
-local function looked_at(mask)
+-- The bytes of a mask and their number; nil if this way does not apply. in_any_order: perhaps in the order of memory.
+local function bytes_of(mask, in_any_order)
    local n = count(mask)
    if mask.T.host ~= types.Byte or not mask.T.here or n == 0 or not are_few(n) then
       return no 'many elements, or another mask'
    end
-   local p = is_dense(mask) and first_element(mask) or in_one_piece(mask, 1, n)
-   if not p then return no 'a mask that is not contiguous' end
+   local p = in_any_order and is_dense(mask) and first_element(mask) or in_one_piece(mask, 1, n)
+   return p or no 'a mask that is not contiguous', n
+end
+
+-- The OR and the AND of a mask's bytes, and whether all of them are 0 or 1; nil if this way does not apply.
+local function looked_at(mask)
+   local p, n = bytes_of(mask, true)
+   if not p then return nil end
    local any, all = bits_of(p, n)
    return any, all, band(any, 0xfefefefe) == 0
 end
@@ -64,33 +70,24 @@ end
 -- Writes to `list` the positions of the ones among n bytes that are 0 or 1, and returns their number. Another thread
 -- may write meanwhile: of any other byte, the lowest bit counts. The sums have 32 bits, which a processor adds four
 -- times as fast as doubles.
-local function list_ones(list, p, n)
-   local k = 0
-   for i = 0, n - 4, 4 do
-      list[k] = i
-      k = tobit(k + band(p[i], 1))
-      list[k] = i + 1
-      k = tobit(k + band(p[i + 1], 1))
-      list[k] = i + 2
-      k = tobit(k + band(p[i + 2], 1))
-      list[k] = i + 3
-      k = tobit(k + band(p[i + 3], 1))
+local list_ones = templates.compile('torch.luajit.masks', [[
+   return function(list, p, n)
+      local k = 0
+      for i = 0, n - 4, 4 do
+         $each(4, ;){list[k] = i + @ k = tobit(k + band(p[i + @], 1))}
+      end
+      for i = n - n % 4, n - 1 do
+         list[k] = i
+         k = tobit(k + band(p[i], 1))
+      end
+      return k
    end
-   for i = n - n % 4, n - 1 do
-      list[k] = i
-      k = tobit(k + band(p[i], 1))
-   end
-   return k
-end
+]], {})
 
 -- The positions (from 0) of the ones in a valid mask, valid until the next call, and their number.
 function masks.places(mask)
-   local n = count(mask)
-   if mask.T.host ~= types.Byte or not mask.T.here or n == 0 or not are_few(n) then
-      return no 'many elements, or another mask'
-   end
-   local p = in_one_piece(mask, 1, n)
-   if not p then return no 'a mask that is not contiguous' end
+   local p, n = bytes_of(mask)
+   if not p then return false end
    local list = cast(words, room('places', 4 * n))
    return list, list_ones(list, p, n)
 end

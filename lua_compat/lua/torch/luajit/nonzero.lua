@@ -9,7 +9,7 @@ local templates = require 'torch.core.templates'
 local room = require 'torch.core.scratch'()
 local no = require('torch.core.ways').no
 
-local count, cast = memory.count, ffi.cast
+local count, cast, tobit = memory.count, ffi.cast, bit.tobit
 
 local nonzero = {}
 
@@ -43,28 +43,18 @@ local list_of = templates.for_each(names, function(name)
    return templates.compile('torch.luajit.nonzero', LIST, { pointer = ffi.typeof(pointer), element = element })
 end)
 
--- The positions, from 1, of the elements at n places: in a vector, in a matrix with the given number of columns, or in
--- a tensor t of any dimensions.
-local function write_one(p, list, n)
-   for k = 0, n - 1 do p[k] = list[k] + 1 end
-end
-local function write_two(p, list, n, columns)
-   for k = 0, n - 1 do
-      local place = list[k]
-      local column = place % columns
-      p[2 * k], p[2 * k + 1] = (place - column) / columns + 1, column + 1
-   end
-end
-local function write_all(p, list, n, t)
-   local nd = t.nd
-   for k = 0, n - 1 do
-      local place = list[k]
-      for d = nd, 1, -1 do
-         local size = t[2 * d - 1]
+-- Writes to p the positions, from 1, of the elements of t at n places, which are replaced.
+local function write(p, list, n, t)
+   local nd = tobit(t.nd)
+   for d = nd, 2, -1 do
+      local size = t[2 * d - 1]
+      for k = 0, n - 1 do
+         local place = list[k]
          local position = place % size
-         p[nd * k + d - 1], place = position + 1, (place - position) / size
+         p[nd * k + d - 1], list[k] = position + 1, (place - position) / size
       end
    end
+   for k = 0, n - 1 do p[nd * k] = list[k] + 1 end
 end
 
 -- l = a row with the position of each nonzero element of t; false, with nothing done, if Python has to compute.
@@ -83,10 +73,7 @@ function nonzero.find(l, t)
    memory.resize(l, 2, { found, t.nd })
    if found == 0 then return true end
    if not memory.is_contiguous(l) then return no 'a result that is not contiguous' end
-   local p = memory.first_element(l)
-   if t.nd == 1 then write_one(p, list, found)
-   elseif t.nd == 2 then write_two(p, list, found, t[3])
-   else write_all(p, list, found, t) end
+   write(memory.first_element(l), list, found, t)
    return true
 end
 

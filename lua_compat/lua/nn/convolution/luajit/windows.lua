@@ -9,13 +9,14 @@
 -- gaps.
 local ffi = require 'ffi'
 local blas = require 'torch.luajit.blas'
+local few = require 'torch.luajit.elementwise'
 local templates = require 'torch.core.templates'
 local types = require 'torch.core.types'
 local gates = require 'nn.shared.luajit.gates'
 local rooms = require 'nn.shared.luajit.scratch'
 local lengths = require 'nn.shared.luajit.copy_rows'
 
-local floor, max, copy, fill, cast, room = math.floor, math.max, ffi.copy, ffi.fill, ffi.cast, rooms.room
+local floor, max, fill, cast, room = math.floor, math.max, ffi.fill, ffi.cast, rooms.room
 
 local windows = {}
 
@@ -264,16 +265,8 @@ function windows.begin(g, p, count, n, start, several)
       make(size)
       return filling[size](cast(cells[size], p), cast(cells[size], start), count, n, several)
    end
-   local bytes = n * size
-   for k = 0, count - 1 do
-      local row, done = p + k * bytes, size
-      copy(row, start + (k % several) * size, size)
-      while done < bytes do
-         local more = done < bytes - done and done or bytes - done
-         copy(row + done, row, more)
-         done = done + more
-      end
-   end
+   p, start = cast(cells[size], p), cast(cells[size], start)
+   for k = 0, count - 1 do few.fill_in_one_piece(p + k * n, start[k % several], n, size) end
 end
 
 -- Copies contiguous rows of windows to `spread`, where rows are `wide` bytes apart, with a gap between frames, and

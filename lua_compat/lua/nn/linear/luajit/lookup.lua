@@ -7,6 +7,7 @@ local types = require 'torch.core.types'
 local blas = require 'torch.luajit.blas'
 local gates = require 'nn.shared.luajit.gates'
 local arrays = require('torch.luajit.row_offsets').array
+local of_sum = require('torch.luajit.norms').of_sum
 
 local count, first_element = memory.count, memory.first_element
 
@@ -102,19 +103,11 @@ local RENORM = [[
    -- The p-norm of n numbers from q[first] on
    local function norm_of(q, first, n, p)
       local sum = 0
-      if p == 1 then
-         for j = first, first + n - 1 do sum = sum + abs(get(q, j)) end
-         return sum
+      for j = first, first + n - 1 do
+         local x = abs(get(q, j))
+         sum = sum + (p == 1 and x or p == 2 and x * x or x ^ p)
       end
-      if p == 2 then
-         for j = first, first + n - 1 do
-            local x = get(q, j)
-            sum = sum + x * x
-         end
-         return (sqrt(sum))
-      end
-      for j = first, first + n - 1 do sum = sum + abs(get(q, j)) ^ p end
-      return sum ^ (1 / p)
+      return of_sum(sum, p)
    end
 
    return function(q, named, n, columns, maximum, p, left)
@@ -133,7 +126,7 @@ local RENORM = [[
    end
 ]]
 
-local renorm = for_each_type(RENORM, {})
+local renorm = for_each_type(RENORM, { of_sum = of_sum })
 
 function luajit.lookup_renorm(weight, index, maximum, p)
    if not (p > 0 and p < math.huge) then return no 'a norm that is neither finite nor above 0' end
