@@ -11,8 +11,13 @@ local function open(path)
    return path ~= '' and found and namespace
 end
 
+local PARAMETERS = { c = 'const char *, ', v = 'const void *, ' }
+
 local function routine_of(namespace, name, declaration, real)
    if not namespace then return nil end
+   if not declaration:find ' ' then
+      declaration = 'void %s(' .. declaration:gsub('.', PARAMETERS):sub(1, -3) .. ')'
+   end
    ffi.cdef(('%s __asm__("%s");'):format(declaration:format('th_' .. name):gsub('REAL', real or ''), name))
    local found, routine = pcall(function() return namespace['th_' .. name] end)
    return found and routine or nil
@@ -21,7 +26,8 @@ end
 local loaded -- false: not available
 
 -- Returns the routine of that name; nil if there is none. declaration: its C declaration with %s for the name, because
--- scripts may declare it, too, and REAL for the elements' C type.
+-- scripts may declare it, too, and REAL for the elements' C type; or, if it returns nothing, a letter for each
+-- parameter: c, a letter; v, a pointer.
 function library.routine(name, declaration, real)
    if loaded == nil then
       loaded = open(python.blas_library())
@@ -32,9 +38,9 @@ end
 
 -- Returns NumPy's routine for matrix products where that library is the faster one on this processor, nil elsewhere.
 -- name: its BLAS name. It computes with one thread.
-function library.product(name, declaration, real)
+function library.product(name, declaration)
    local path, prefix = python.product_library()
-   return routine_of(open(path), prefix .. name .. '_64_', declaration, real)
+   return routine_of(open(path), prefix .. name .. '_64_', declaration)
 end
 
 -- Loading the library takes as long as this much work in LuaJIT, so work that LuaJIT can do is first done there. The

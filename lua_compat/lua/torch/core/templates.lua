@@ -114,9 +114,13 @@ local function repeated(name, list, block, values, used)
    return repetitions[between and (' %s '):format(between) or ', '][n][block]
 end
 
+-- Holes that every text has. $fours(i): runs $elements(4) for i = 0, 4, 8, ... of n, and $elements(1) for the rest.
+local OF_ALL = { fours = 'for $1 = 0, n - 4, 4 do $elements(4) end for $1 = n - n % 4, n - 1 do $elements(1) end' }
+
 -- The text that replaces a hole.
 local function filled(name, hole, list, values, used)
    local value = values[hole]
+   if value == nil then value = OF_ALL[hole] end
    if value == nil then fail(name, '$%s is not given', hole) end
    if type(value) ~= 'string' then value = as_text(value) end
    if list == '' and not value:find '%$%d' then

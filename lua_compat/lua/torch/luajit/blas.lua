@@ -21,16 +21,9 @@ local blas = { enabled = true }
 
 -- Integer arguments have 32 bits in PyTorch's library and 64 in NumPy's; on a little-endian machine the first half of
 -- the latter is the former.
-local GEMM = [[void %s(const char *transa, const char *transb, const void *m, const void *n, const void *k,
-   const REAL *alpha,
-   const void *a, const void *lda, const void *b, const void *ldb, const REAL *beta, void *c, const void *ldc)]]
-local GEMV = [[void %s(const char *trans, const void *m, const void *n, const REAL *alpha, const void *a,
-   const void *lda,
-   const void *x, const void *incx, const REAL *beta, void *y, const void *incy)]]
-local GEMM_BATCH = GEMM:sub(1, -2) .. ', const void *groups, const void *matrices)'
-local AXPY = 'void %s(const void *n, const REAL *alpha, const void *x, const void *incx, void *y, const void *incy)'
-local SCAL = 'void %s(const void *n, const REAL *alpha, void *x, const void *incx)'
-local COPY = 'void %s(const void *n, const void *x, const void *incx, void *y, const void *incy)'
+local PARAMETERS = { gemm = 'ccvvvvvvvvvvv', gemv = 'cvvvvvvvvvv', batch = 'ccvvvvvvvvvvvvv', axpy = 'vvvvvv',
+   scal = 'vvvv', copy = 'vvvvv' }
+local NAMES = { batch = 'gemm_batch' } -- where they are others
 -- Larger products go through Python, whose overhead is then negligible.
 local MOST_OF_MATRIX = 2 ^ 19 -- elements
 local function is_large(elements) return elements > MOST_OF_MATRIX end
@@ -73,14 +66,11 @@ local routines -- by the name of the type, found when the first product is made
 -- Required alignment of factors and of float results: at other addresses the bits differ. Such matrices are copied, as
 -- in kernels/alignment.py.
 local of_factor, of_float_result
-local DECLARATIONS = { gemm = GEMM, gemv = GEMV, batch = GEMM_BATCH, axpy = AXPY, scal = SCAL, copy = COPY }
-local NAMES = { batch = 'gemm_batch' } -- where they are others
 -- PyTorch's library is loaded for what numpy's does not compute: then, not before. A routine that is missing is false.
-local function add_pytorchs(routine, letter, ctype)
+local function add_pytorchs(routine, letter)
    return setmetatable(routine, { __index = function(_, name)
-      local declaration = DECLARATIONS[name]
-      if not declaration then return nil end
-      routine[name] = library.routine(letter .. (NAMES[name] or name) .. '_', declaration, ctype) or false
+      if not PARAMETERS[name] then return nil end
+      routine[name] = library.routine(letter .. (NAMES[name] or name) .. '_', PARAMETERS[name]) or false
       return routine[name]
    end })
 end
@@ -89,11 +79,11 @@ local function find_all()
    of_factor, of_float_result = python.blas_alignments()
    for name, row in pairs{ Double = { 'd', 'double' }, Float = { 's', 'float' } } do
       local letter, ctype = unpack(row)
-      local function product(of) return library.product(letter .. of, DECLARATIONS[of], ctype) end
+      local function product(of) return library.product(letter .. of, PARAMETERS[of]) end
       local routine = add_pytorchs({ alpha = ffi.new(ctype .. '[1]'), beta = ffi.new(ctype .. '[1]'),
          result = ffi.new(ctype .. '[1]'), is_double = letter == 'd', gemm_alone = product 'gemm' or false,
          gemv_alone = product 'gemv' or false, axpy = product 'axpy', scal = product 'scal', copy = product 'copy' },
-         letter, ctype)
+         letter)
       routine.multiply, routine.multiply_transposed = multiplying(routine, 'n', 'n'), multiplying(routine, 'n', 't')
       routine.transpose_and_multiply = multiplying(routine, 't', 'n')
       if routine.gemm_alone and routine.gemv_alone or routine.gemm and routine.gemv then found[name] = routine end
@@ -107,7 +97,7 @@ end
 templates.on_first_use(function()
    find()
    for _, routine in pairs(routines) do
-      for name in pairs(DECLARATIONS) do local _ = routine[name] end
+      for name in pairs(PARAMETERS) do local _ = routine[name] end
    end
 end)
 

@@ -35,16 +35,7 @@ local RELATIONS = {
 }
 
 -- All differences are computed before any sign is read.
-local LOOP = [[
-   return function(p, q, u, n, v)
-      for i = 0, n - 4, 4 do
-         $elements(4)
-      end
-      for i = n - n % 4, n - 1 do
-         $elements(1)
-      end
-   end
-]]
+local LOOP = 'return function(p, q, u, n, v) $fours(i) end'
 local ELEMENTS = '$each($1, ;){$step}; $each($1){p[i + @]} = $each($1){$result}'
 
 -- relation: '<', '>', ...; other: '$y' or 'v'. Returns a function of a type code, which returns the function (p, q, u,

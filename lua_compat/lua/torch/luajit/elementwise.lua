@@ -371,16 +371,7 @@ end
 -- The same loop for contiguous tensors whose elements are all finite, which can be read directly, four at a time. It
 -- makes an expression's function(p, q, u, n, v, w), one for each element size: traces are for one type of memory.
 local FEWEST_PLAIN = 512 -- elements; for fewer, the check for finite numbers costs as much as it saves
-local PLAIN = [[
-   return function(p, q, u, n, v, w)
-      for i = 0, n - 4, 4 do
-         $elements(4)
-      end
-      for i = n - n % 4, n - 1 do
-         $elements(1)
-      end
-   end
-]]
+local PLAIN = 'return function(p, q, u, n, v, w) $fours(i) end'
 
 local function plain_loops(expression, codes)
    -- All elements are read before any is computed. Each is then in its own register, and none waits for another (a root

@@ -11,10 +11,7 @@ local LIMITS = { Float = (127 + 53) * 2 ^ 23, Double = (1023 + 500) * 2 ^ 20 }
 local SCAN = [[
    return function(p, n)
       local q, highest0, highest1, highest2, highest3 = cast(words, p) + $step - 1, 0, 0, 0, 0
-      for i = 0, n - 4, 4 do
-         $each(4, ;){highest@ = max(highest@, $bits(q[(i + @) * $step]))}
-      end
-      for i = n - n % 4, n - 1 do highest0 = max(highest0, $bits(q[i * $step])) end
+      $fours(i)
       return max(highest0, highest1, highest2, highest3) < $limit
    end
 ]]
@@ -24,6 +21,7 @@ local SCAN = [[
 local OF_REAL, OF_WHOLE = 'band($1, 0x7fffffff)', 'bxor($1, arshift($1, 31))'
 function finite.below(T, limit)
    return templates.compile('torch.luajit.finite', SCAN, { words = words, step = T.size / 4, limit = limit,
+      elements = '$each($1, ;){highest@ = max(highest@, $bits(q[(i + @) * $step]))}',
       bits = T.real and OF_REAL or OF_WHOLE })
 end
 

@@ -18,7 +18,7 @@ local count, is_contiguous, first_element, resize = memory.count, memory.is_cont
 
 local MOST = 2 ^ 14 -- elements of a matrix; for larger ones the call of Python is negligible
 
--- The routines' parameters: c, a letter; v, a pointer.
+-- The routines' parameters (core/library.lua).
 local TAKEN = { getrf = 'vvvvvv', getrs = 'cvvvvvvvv', potrf = 'cvvvv', potrs = 'cvvvvvvv', potri = 'cvvvv',
    syevd = 'ccvvvvvvvvv',
    gesdd = 'cvvvvvvvvvvvvv', geqrf = 'vvvvvvvv', orgqr = 'vvvvvvvvv' }
@@ -27,13 +27,10 @@ local found -- by type name; false if the library lacks one
 local function find()
    if found then return end
    local all = {}
-   for name, row in pairs{ Double = { 'd', 'double' }, Float = { 's', 'float' } } do
-      local letter, ctype = unpack(row)
+   for name, letter in pairs{ Double = 'd', Float = 's' } do
       local routines = {}
       for routine, taken in pairs(TAKEN) do
-         local declaration = 'void %s(' .. taken:gsub('.', { c = 'const char *, ', v = 'const void *, ' }):sub(1, -3)
-            .. ')'
-         routines[routine] = routines and library.routine(letter .. routine .. '_', declaration, ctype)
+         routines[routine] = routines and library.routine(letter .. routine .. '_', taken)
          if not routines[routine] then
             routines = false
             break

@@ -73,16 +73,10 @@ end
 local list_ones = templates.compile('torch.luajit.masks', [[
    return function(list, p, n)
       local k = 0
-      for i = 0, n - 4, 4 do
-         $each(4, ;){list[k] = i + @ k = tobit(k + band(p[i + @], 1))}
-      end
-      for i = n - n % 4, n - 1 do
-         list[k] = i
-         k = tobit(k + band(p[i], 1))
-      end
+      $fours(i)
       return k
    end
-]], {})
+]], { elements = '$each($1, ;){list[k] = i + @ k = tobit(k + band(p[i + @], 1))}' })
 
 -- The positions (from 0) of the ones in a valid mask, valid until the next call, and their number.
 function masks.places(mask)
@@ -94,12 +88,7 @@ end
 
 -- Functions for each element size. Elements are handled as whole numbers, so that NaNs keep their bits; traces are for
 -- one size. Sets p = v where the mask is one.
-local FILL = [[
-   return function(p, mask, n, v)
-      for i = 0, n - 4, 4 do $set(4) end
-      for i = n - n % 4, n - 1 do $set(1) end
-   end
-]]
+local FILL = 'return function(p, mask, n, v) $fours(i) end'
 local SET = '$each($1, ;){local x@ = p[i + @] p[i + @] = bxor(x@, band(bxor(x@, v), $zero - mask[i + @]))}'
 -- Sets p to q's elements at the positions; or p's elements at the positions to q's.
 local MOVE = [=[
@@ -112,7 +101,7 @@ local MOVE = [=[
 local cells, select_cells, copy_cells, fill, number_cell = types.cells, {}, {}, {}, ffi.new 'int64_t[1]'
 for size in pairs(cells) do
    select_cells[size], copy_cells[size] = templates.compile('torch.luajit.masks', MOVE, {})
-   fill[size] = templates.compile('torch.luajit.masks', FILL, { set = SET, zero = size == 8 and '0LL' or 0 })
+   fill[size] = templates.compile('torch.luajit.masks', FILL, { elements = SET, zero = size == 8 and '0LL' or 0 })
 end
 
 -- Sets r's elements to a number of its type where the mask, of as many zeros and ones, is one.

@@ -5,15 +5,7 @@ local types = require 'torch.core.types'
 local templates = require 'torch.core.templates'
 local below = require('torch.luajit.finite').below
 
-local LOOP = [[
-   return function(p, q, n)
-      local rest = n - n % 4
-      for i = 0, rest - 1, 4 do
-         p[i], p[i + 1], p[i + 2], p[i + 3] = $read(q[i]), $read(q[i + 1]), $read(q[i + 2]), $read(q[i + 3])
-      end
-      for i = rest, n - 1 do p[i] = $read(q[i]) end
-   end
-]]
+local LOOP, ELEMENTS = 'return function(p, q, n) $fours(i) end', '$each($1){p[i + @]} = $each($1){$read(q[i + @])}'
 
 -- The bits of a high word from which a number is too large (luajit/finite.lua). For real numbers they are those of 2^31
 -- or 2^63 (NaN and infinity have higher ones); for whole numbers those of 2^53, up to which doubles are exact.
@@ -39,7 +31,8 @@ add(types.Float, types.Long)
 local loops_of = templates.for_each(keys, function(key)
    local R, T = unpack(pairs_of[key])
    return { fit = below(T, T.real and BOUNDS[T.name][R.size == 8 and 8 or 4] or 2 ^ 21),
-      convert = templates.compile('torch.luajit.truncation', LOOP, { read = T.real and '$1' or 'tonumber($1)' }) }
+      convert = templates.compile('torch.luajit.truncation', LOOP, { elements = ELEMENTS,
+         read = T.real and '$1' or 'tonumber($1)' }) }
 end)
 
 local truncation = {}

@@ -6,9 +6,11 @@ local luajit, no = require('torch.core.ways').of_kernels()
 local gates = require 'nn.shared.luajit.gates'
 local geometry = require 'nn.shared.luajit.geometry'
 local numbers = require 'nn.shared.luajit.as_doubles'
+local copy_planes = require('nn.shared.luajit.window_sums').copy_planes
 
 local count, first_element = memory.count, memory.first_element
-local floor, fill, room = math.floor, ffi.fill, numbers.room
+local floor, fill, cast, room, place_for = math.floor, ffi.fill, ffi.cast, numbers.room, numbers.place_for
+local bytes = ffi.typeof 'char *'
 
 local MOST = 2 ^ 17 -- multiplications
 
@@ -54,25 +56,18 @@ local function fitting(x, weight, bias, ...)
    return g
 end
 
--- Copies a sample's planes from p into a scratch buffer with a border of zeros, or back.
-local function lay(g, p, sample)
-   local laid, n = room('laid', g.inputs * g.high * g.wide), g.inputs * g.high * g.wide
-   fill(laid, 8 * n)
-   for row = 0, g.inputs * g.height - 1 do
-      local plane = floor(row / g.height)
-      local to, from = (plane * g.high + row - plane * g.height + g.ph) * g.wide + g.pw,
-         (sample * g.inputs * g.height + row) * g.width
-      for k = 0, g.width - 1 do laid[to + k] = p[from + k] end
-   end
-   return laid
+-- Copies a sample's planes from p to a scratch buffer with a border, or back.
+local function copy_sample(g, laid, p, sample, is_inward)
+   p = p + sample * g.inputs * g.height * g.width
+   copy_planes(g, g.inputs, cast(bytes, laid), cast(bytes, p), 8, is_inward)
 end
-local function pick(g, laid, r, sample)
-   for row = 0, g.inputs * g.height - 1 do
-      local plane = floor(row / g.height)
-      local from, to = (plane * g.high + row - plane * g.height + g.ph) * g.wide + g.pw,
-         (sample * g.inputs * g.height + row) * g.width
-      for k = 0, g.width - 1 do r[to + k] = laid[from + k] end
-   end
+
+-- That scratch buffer, filled with zeros.
+local function new_planes(g)
+   local n = g.inputs * g.high * g.wide
+   local laid = room('laid', n)
+   fill(laid, 8 * n)
+   return laid
 end
 
 -- The offset of the window at a position.
@@ -92,8 +87,9 @@ function luajit.local_convolution(out, x, weight, bias, ...)
    local b = bias and numbers.seen('biases', bias, MOST)
    if not p or not w or bias and not b or not gates.resized(out, x.nd, g.sizes) then return false end
    local r, n, outputs, places, distances = first_element(out), g.elements, g.outputs, g.places, g.distances
+   local laid = new_planes(g)
    for sample = 0, g.samples - 1 do
-      local laid = lay(g, p, sample)
+      copy_sample(g, laid, p, sample, true)
       for place = 0, places - 1 do
          local window = laid + first_of(g, place)
          for output = 0, outputs - 1 do
@@ -115,11 +111,9 @@ function luajit.local_convolution_grad_input(gradient, x, grad_output, weight, b
    end
    local slopes, w = numbers.of('gradients', grad_output), numbers.seen('weights', weight, MOST)
    if not slopes or not w or not gates.resized_as(gradient, x) then return false end
-   local r, n, outputs, places, distances = first_element(gradient), g.elements, g.outputs, g.places, g.distances
-   local extent = g.inputs * g.high * g.wide
-   local laid = room('laid', extent)
+   local r, n, outputs, places, distances = place_for(gradient), g.elements, g.outputs, g.places, g.distances
    for sample = 0, g.samples - 1 do
-      fill(laid, 8 * extent)
+      local laid = new_planes(g)
       for place = 0, places - 1 do
          local window = laid + first_of(g, place)
          for output = 0, outputs - 1 do
@@ -130,9 +124,9 @@ function luajit.local_convolution_grad_input(gradient, x, grad_output, weight, b
             end
          end
       end
-      pick(g, laid, r, sample)
+      copy_sample(g, laid, r, sample, false)
    end
-   return true
+   return numbers.write(gradient, r, 1)
 end
 
 function luajit.local_convolution_grad_parameters(grad_weight, grad_bias, x, grad_output, weight, bias, scale, ...)
@@ -146,8 +140,9 @@ function luajit.local_convolution_grad_parameters(grad_weight, grad_bias, x, gra
    if not p or not slopes then return false end
    local q, get, n, outputs, places = first_element(grad_weight), x.T.get, g.elements, g.outputs, g.places
    local u, distances = grad_bias and first_element(grad_bias), g.distances
+   local laid = new_planes(g)
    for sample = 0, g.samples - 1 do
-      local laid = lay(g, p, sample)
+      copy_sample(g, laid, p, sample, true)
       for place = 0, places - 1 do
          local window = laid + first_of(g, place)
          for output = 0, outputs - 1 do

@@ -55,8 +55,8 @@ function luajit.temporal_convolution(out, x, weight, bias, span, step)
    local T = weight.T
    local windows, routine = prepare(x, weight, span, step)
    local outputs = weight[1]
-   if not (windows and gates.typed(T, out) and gates.plain(x, T) and gates.apart(out, x, weight, bias)
-      and gates.vector(bias, T, outputs) and gates.begun(out, x, windows, outputs)) then
+   if not (windows and gates.apart(out, weight, bias) and gates.vector(bias, T, outputs)
+      and gates.result(out, x, windows, outputs)) then
       return false
    end
    local length, n = weight[3], sizes(x) * windows
@@ -75,9 +75,7 @@ function luajit.temporal_convolution_grad_input(grad, x, grad_output, weight, _,
    local windows, routine = prepare(x, weight, span, step)
    local outputs, length = weight[1], weight[3]
    local sequences, frames, features = sizes(x)
-   if not (windows and gates.typed(T, grad) and gates.plain(grad_output, T)
-      and gates.apart(grad, x, grad_output, weight) and gates.sized(grad_output, x, windows, outputs)
-      and gates.begun(grad, x, frames, features)) then
+   if not (windows and gates.apart(grad, weight) and gates.gradient(grad, x, grad_output, windows, outputs)) then
       return false
    end
    local n, size = sequences * windows, T.size

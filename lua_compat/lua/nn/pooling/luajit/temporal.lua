@@ -13,13 +13,10 @@ local MOST = 2 ^ 13 -- elements of windows
 -- The maxima, and their positions in the windows (from 0), the first of equal ones. NaN never wins.
 function luajit.temporal_max_pooling(out, places, x, span, step)
    local T, windows = x.T, sequences_of.windows(x, span, step)
-   if not windows or not (gates.typed(T, x, out) and gates.indices(places) and gates.plain(x, T)
-      and gates.apart(out, x)) then
-      return false
-   end
+   if not windows or not gates.indices(places) then return false end
    local sequences, frames, features = sequences_of.sizes(x)
-   if not gates.within(sequences * windows * span * features, MOST, 'more than %d elements of windows')
-      or not gates.begun(out, x, windows, features) or not gates.begun(places, x, windows, features) then
+   if not (gates.within(sequences * windows * span * features, MOST, 'more than %d elements of windows')
+      and gates.result(out, x, windows, features) and gates.begun(places, x, windows, features)) then
       return false
    end
    local p, q, at, get = first_element(out), first_element(x), first_element(places), T.get

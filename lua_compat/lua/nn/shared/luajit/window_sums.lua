@@ -53,8 +53,7 @@ local BEHIND = [[
 local SUMS = [[
    return function(g, p, q, _, a, b)
       local n, begins, offsets, taps, channels = g.n, g.begins, g.offsets, g.taps, g.channels
-      for k = 0, n - 4, 4 do $group(4) end
-      for k = n - n % 4, n - 1 do $group(1) end
+      $fours(k)
       return true
    end
 ]]
@@ -95,7 +94,7 @@ function window_sums.loop(parts)
 end
 
 -- A loop that adds up windows and then runs `done`.
-function window_sums.sums(done) return loops_of(SUMS, { group = GROUP, done = done }) end
+function window_sums.sums(done) return loops_of(SUMS, { elements = GROUP, done = done }) end
 
 -- The number of windows along an axis, and the extent of the windows and the axis with its border; nil if Python has to
 -- compute.
@@ -173,12 +172,12 @@ function window_sums.are_results(g, t, x)
       or no 'tensors of different sizes or types'
 end
 
--- Copies the planes of images at `images` to padded ones at `laid`, or back.
-local function copy_planes(g, laid, images, size, is_inward)
+-- Copies n planes at `images`, whose elements have `size` bytes, to padded ones at `laid`, or back.
+function window_sums.copy_planes(g, n, laid, images, size, is_inward)
    local row, padded = g.width * size, g.wide * size
    local first, gap = laid + (g.ph * g.wide + g.pw) * size, (g.high - g.height) * padded
-   if is_inward then return lengths.into_planes(row)(first, images, g.all, g.height, padded, row, gap, row) end
-   return lengths.out_of_planes(row)(images, first, g.all, g.height, row, padded, gap, row)
+   if is_inward then return lengths.into_planes(row)(first, images, n, g.height, padded, row, gap, row) end
+   return lengths.out_of_planes(row)(images, first, n, g.height, row, padded, gap, row)
 end
 
 -- A pointer to the elements of x, which is contiguous, padded with zeros.
@@ -187,7 +186,7 @@ local function elements(g, x)
    local bytes = g.all * g.high * g.wide * x.T.size
    local laid = room('laid', bytes)
    fill(laid, bytes)
-   copy_planes(g, laid, bytes_at(x), x.T.size, true)
+   window_sums.copy_planes(g, g.all, laid, bytes_at(x), x.T.size, true)
    return (ffi.cast(x.T.pointer, laid))
 end
 
@@ -215,7 +214,7 @@ function window_sums.distribute(loop, g, gradient, x, grad_output, a)
    local p = g.has_border and room('laid', bytes) or bytes_at(gradient)
    fill(p, bytes)
    loop(T, g.taps, reads_plainly(grad_output))(g, ffi.cast(T.pointer, p), first_element(grad_output), nil, a)
-   if g.has_border then copy_planes(g, p, bytes_at(gradient), T.size, false) end
+   if g.has_border then window_sums.copy_planes(g, g.all, p, bytes_at(gradient), T.size, false) end
    return true
 end
 

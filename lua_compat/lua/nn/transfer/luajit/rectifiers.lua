@@ -21,10 +21,7 @@ local LOOP = [[
    local function not_above(b) return arshift(bor(band(b, b + $nans), band(bnot(b), b - $one)), $last) end
    local function not_positive(b) return arshift(bor(b, b - $one, $infinite - b), $last) end
    return function(p, u, q, n, get)
-      for k = 0, n - 4, 4 do
-         $each(4, ;){p[k + @] = $value(k + @)}
-      end
-      for k = n - n % 4, n - 1 do p[k] = $value(k) end
+      $fours(k)
    end
 ]]
 -- By the size of a number; nans: how many NaNs are below 0
@@ -38,7 +35,7 @@ local factors = ffi.new('double[2]', 1)
 local function loops(value)
    local of_size = {}
    for size, bits in pairs(BITS) do
-      bits.value = value
+      bits.value, bits.elements = value, '$each($1, ;){p[k + @] = $value(k + @)}'
       of_size[size] = templates.compile('nn.transfer.luajit.rectifiers', LOOP, bits, { factors = factors })
    end
    return of_size
