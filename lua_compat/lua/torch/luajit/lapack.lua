@@ -90,7 +90,8 @@ local function columns_of(t, name)
 end
 
 -- r = a matrix at p with strides `row` and `column`. As from the kernels, r becomes column-major, unless it already has
--- these sizes and is not contiguous. by_rows: r keeps its layout, or becomes row-major. Returns true.
+-- these sizes and is not contiguous. by_rows: r keeps its layout, or becomes row-major. Returns true, to callers in
+-- parentheses: tail calls are slower.
 local function write(r, p, rows, columns, row, column, by_rows)
    if r.nd ~= 2 or r[1] ~= rows or r[3] ~= columns or not by_rows and is_contiguous(r) then
       resize(r, 2, { rows, columns }, not by_rows and { 1, rows } or nil)
@@ -172,7 +173,7 @@ function luajit.potrf(r, a, uplo)
    routines.potrf(uplo, order, factor, order, info)
    if not succeeded() then return false end
    clear_triangle(factor, n, a.T.size, uplo == 'U')
-   return write(r, factor, n, n, 1, n)
+   return (write(r, factor, n, n, 1, n))
 end
 
 function luajit.potrs(r, b, a, uplo)
@@ -197,7 +198,7 @@ function luajit.potri(r, a, uplo)
          if uplo == 'U' then p[i * n + j] = p[j * n + i] else p[j * n + i] = p[i * n + j] end
       end
    end
-   return write(r, p, n, n, 1, n)
+   return (write(r, p, n, n, 1, n))
 end
 
 function luajit.symeig(values, vectors, a, job, uplo)
@@ -213,7 +214,7 @@ function luajit.symeig(values, vectors, a, job, uplo)
    if not succeeded() then return false end
    if job ~= 'V' then ffi.fill(p, n * n * T.size) end
    write_vector(values, found_values, n)
-   return write(vectors, p, n, n, 1, n)
+   return (write(vectors, p, n, n, 1, n))
 end
 
 function luajit.svd(u, s, v, a, job)
@@ -233,7 +234,7 @@ function luajit.svd(u, s, v, a, job)
    if not succeeded() then return false end
    write(u, left, rows, left_columns, 1, rows)
    write_vector(s, values, fewer)
-   return write(v, right, columns, right_rows, right_rows, 1)
+   return (write(v, right, columns, right_rows, right_rows, 1))
 end
 
 -- The packed QR factorisation of a: a pointer to it, its scales, and its sizes.
@@ -251,7 +252,7 @@ function luajit.geqrf(packed, tau, a)
    if not routines then return false end
    local p, scales, rows, columns = factorize(routines, a)
    write_vector(tau, scales, min(rows, columns))
-   return write(packed, p, rows, columns, 1, rows)
+   return (write(packed, p, rows, columns, 1, rows))
 end
 
 function luajit.qr(q, r, a)
@@ -268,5 +269,5 @@ function luajit.qr(q, r, a)
    local work, size = room_for_work(T, 3)
    routines.orgqr(m, k, k, p, m, scales, work, size, info)
    write(q, p, rows, fewer, 1, rows)
-   return write(r, triangle, fewer, columns, 1, fewer, true)
+   return (write(r, triangle, fewer, columns, 1, fewer, true))
 end
