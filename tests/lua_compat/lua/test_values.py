@@ -235,3 +235,22 @@ assert(not ok and problem:find('bad argument #3', 1, true) and problem:find('out
 
 def test_slices_of_as_many_elements_are_taken_whatever_their_shape(tmp_path: Path) -> None:
     run_lua(tmp_path, SLICES)
+
+
+def test_what_counts_as_a_number() -> None:
+    """Numbers in text do. LuaJIT's 64-bit integers do not; a table of indices ends there."""
+    code = """
+        local t = torch.Tensor{ { 1, 2 }, { 3, 4 } }
+        assert(not pcall(function() return t / 1LL end) and not pcall(function() return t % 1LL end))
+        assert((t / '2'):equal(t * 0.5))
+        for _, indices in ipairs{ { 1LL, 1 }, { { 1LL, 1ULL } }, { {}, 2LL } } do
+           assert(t[indices]:dim() == 2)
+        end
+        local file = torch.MemoryFile()
+        assert(file:writeInt('7') == nil and file:writeInt(8) == nil)
+        file:seek(1)
+        assert(table.concat(file:readInt('2'):totable(), ' ') == '7 8')
+        torch.setnumthreads('1.5')
+        assert(torch.getnumthreads() == 1)
+    """
+    assert Runtime().run_string(code) == 0

@@ -343,7 +343,7 @@ local function install(name, T, text_format)
          read_elements(state, ffi.cast(element, cell), 1)
          return get(ffi.cast(element, cell), 0)
       end
-      if type(target) == 'number' then
+      if errors.number_in(target) then
          target = errors.whole(target, 2)
          local owner, S = memory.new_storage(T, target)
          if target > 0 then
@@ -359,8 +359,9 @@ local function install(name, T, text_format)
 
    File['write' .. name] = function(self, source)
       local state = opened(self, true)
-      if type(source) == 'number' then
-         set(ffi.cast(element, cell), 0, source)
+      local number = errors.number_in(source)
+      if number then
+         set(ffi.cast(element, cell), 0, number)
          write_elements(state, ffi.cast(element, cell), 1)
          return
       end

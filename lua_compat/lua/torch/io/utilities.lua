@@ -3,6 +3,7 @@ local ffi = require 'ffi'
 local attached = require 'torch.core.attached'
 local memory = require 'torch.core.memory'
 local device_pointers = require 'torch.core.device_pointers'
+local errors = require 'torch.core.errors'
 local class = require 'torch.core.class'
 local library = require 'torch.core.library'
 local shared = require 'th.python'
@@ -54,9 +55,9 @@ function torch.getenv(object)
 end
 
 function torch.setnumthreads(n)
-   shared.threads = math.floor(n) -- may exceed the number of cores
+   shared.threads = errors.whole(n, 1) -- may exceed the number of cores
    library.forget_threads()
-   python.set_num_threads(n)
+   python.set_num_threads(shared.threads)
 end
 function torch.getnumthreads() return shared.threads or python.get_num_threads() end
 function torch.getnumcores() return python.get_num_cores() end

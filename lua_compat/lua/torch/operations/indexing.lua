@@ -48,7 +48,7 @@ local function resolve(r, spec)
       local entry = spec[k]
       local size = v[2 * d - 1]
       if type(entry) == 'table' then
-         local first, last = tonumber(entry[1]), tonumber(entry[2])
+         local first, last = number_in(entry[1]), number_in(entry[2])
          local start = first and position(first, size, 'start index out of bound', 'Tensor.c:985') or 0
          local stop = first and start or size - 1
          if last then stop = position(last, size, 'end index out of bound', 'Tensor.c:994') end
@@ -59,7 +59,7 @@ local function resolve(r, spec)
          v[2 * d - 1] = stop - start + 1
          d = d + 1
       else
-         local index = tonumber(entry)
+         local index = number_in(entry)
          if not index then break end
          index = position(index, size, 'index out of bound', 'Tensor.c:965')
          if v.nd == 1 then return nil, v.off + index * v[2], v.S end

@@ -633,9 +633,10 @@ local function install(T)
    for name, compute in pairs{ __div__ = pointwise.div, __mod__ = pointwise.remainder } do
       mt[name] = function(a, b)
          local r = tensors.check(a, 1, T)
-         if not tonumber(b) then errors.argument(2, 'number expected', 'TensorOperator.c') end
+         local number = errors.number_in(b)
+         if not number then errors.argument(2, 'number expected', 'TensorOperator.c') end
          local ud, q = new(T)
-         compute(q, r, T.cast(tonumber(b)))
+         compute(q, r, T.cast(number))
          return ud
       end
    end
