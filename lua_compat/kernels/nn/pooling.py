@@ -5,6 +5,8 @@ in front, and so have its results. Positions count from 1 within each plane, row
 """
 
 import math
+from collections.abc import Sequence
+from operator import add
 
 import torch
 import torch.nn.functional as F
@@ -48,12 +50,6 @@ def _batch(x: Tensor, axes: int, adaptive: bool = False) -> Tensor:
         what = "input tensor expected" if plain else "(batch mode) tensor expected for input,"
         raise argument_error(2, f"{axes + 1}D or {axes + 2}D {what} but got: {sizes_text(x)}")
     return x if x.dim() == axes + 2 else x.unsqueeze(0)
-
-
-def _check_batch(x: Tensor, grad_output: Tensor, axes: int) -> None:
-    """Raises ValueError unless a gradient has the batch and planes of ``x``: PyTorch checks only the
-    windows."""
-    check_gradient(grad_output, (*x.shape[:-axes], *grad_output.shape[-axes:]))
 
 
 def _at_places(x: Tensor, grad_output: Tensor, indices: Tensor, axes: int) -> tuple[Tensor, Tensor]:
@@ -108,6 +104,19 @@ def _pooled(size: int, span: int, step: int, padding: int, ceil: bool) -> int:
     return count - 1 if ceil and (count - 1) * step >= size + padding else count
 
 
+def _pooled_sizes(
+    x: Tensor,
+    kernel: Sequence[int],
+    steps: Sequence[int],
+    padding: Sequence[int],
+    ceil: bool,
+    dilations: Sequence[int] = (1, 1, 1),
+) -> list[int]:
+    """Returns the numbers of windows along the last axes of ``x``, one for each size of the kernel."""
+    axes = zip(x.shape[-len(kernel) :], kernel, steps, padding, dilations, strict=False)
+    return [_pooled(size, gap * (width - 1) + 1, step, pad, ceil) for size, width, step, pad, gap in axes]
+
+
 def _planes_last(x: Tensor) -> Tensor:
     """Returns the images in channels-last layout."""
     return x.permute(0, 3, 1, 2)
@@ -156,10 +165,7 @@ def _spatial_maxima(
         write(out, with_outside(maxima, outside, lowest(x.dtype)), x)
         write(indices, with_outside(at + 1, outside, 0), x)
         return
-    rows, columns = (
-        _pooled(size, dilation * (width - 1) + 1, step, pad, ceil)
-        for size, width, step, pad, dilation in zip(images.shape[2:], *window[:4], strict=True)
-    )
+    rows, columns = _pooled_sizes(x, kernel, steps, pads, ceil, dilations)
     check_output((planes, height, width), (planes, rows, columns))
     for result in (out, indices):
         result.resize_((batch, planes, rows, columns)[4 - x.dim() :])
@@ -218,8 +224,7 @@ def spatial_average_pooling(
     """Averages windows; ``include_pad``: padding counts as elements that are zero."""
     images = _batch(x, 2)
     planes, *sizes = (int(size) for size in images.shape[1:])
-    pooled = (_pooled(sizes[0], kh, dh, ph, ceil), _pooled(sizes[1], kw, dw, pw, ceil))
-    check_output((planes, *sizes), (planes, *pooled))
+    check_output((planes, *sizes), (planes, *_pooled_sizes(x, (kh, kw), (dh, dw), (ph, pw), ceil)))
     outside = windows_outside(sizes, (kh, kw), (dh, dw), (ph, pw), ceil)
     means = with_outside(
         _aten.avg_pool2d(images, [kh, kw], [dh, dw], [ph, pw], ceil, include_pad), outside, math.nan
@@ -246,8 +251,9 @@ def spatial_average_pooling_grad_input(
     ceil: bool,
     include_pad: bool,
 ) -> None:
-    _check_batch(x, grad_output, 2)
+    inside = _pooled_sizes(x, (kh, kw), (dh, dw), (ph, pw), ceil)
     outside = windows_outside(x.shape[-2:], (kh, kw), (dh, dw), (ph, pw), ceil)
+    check_gradient(grad_output, (*x.shape[:-2], *map(add, inside, outside)))
     grad_output = without_outside(grad_output, outside)
     result = _aten.avg_pool2d_backward(
         _batch(grad_output, 2), _batch(x, 2), [kh, kw], [dh, dw], [ph, pw], ceil, include_pad, None
@@ -413,8 +419,9 @@ def _volumetric_average_pooling(x: Tensor, *numbers: int) -> Tensor:
 
 
 def _volumetric_average_pooling_gradient(x: Tensor, grad: Tensor, *numbers: int) -> Tensor:
-    _check_batch(x, grad, 3)
-    return _aten.avg_pool3d_backward(grad, x, *_averaged_volume(numbers), None)
+    kernel, steps, padding, ceil, with_padding = _averaged_volume(numbers)
+    check_gradient(grad, (*x.shape[:-3], *_pooled_sizes(x, kernel, steps, padding, ceil)))
+    return _aten.avg_pool3d_backward(grad, x, kernel, steps, padding, ceil, with_padding, None)
 
 
 volumetric_average_pooling, volumetric_average_pooling_gradient = layer_kernels(
@@ -429,10 +436,8 @@ def _volume(numbers: tuple[int, ...]) -> list[list[int]]:
 
 def _volume_sizes(x: Tensor, ceil: bool, numbers: tuple[int, ...]) -> list[int]:
     """Returns the numbers of windows along time, height and width."""
-    return [
-        _pooled(size, dilation * (width - 1) + 1, step, pad, ceil)
-        for size, width, step, pad, dilation in zip(x.shape[-3:], *_volume(numbers), strict=True)
-    ]
+    kernel, steps, padding, dilations = _volume(numbers)
+    return _pooled_sizes(x, kernel, steps, padding, ceil, dilations)
 
 
 def volumetric_max_pooling(out: Out, indices: Out, x: Tensor, ceil: bool, *numbers: int) -> None:
@@ -458,8 +463,7 @@ def volumetric_max_pooling_grad_input(
     grad: Out, x: Tensor, grad_output: Tensor, indices: Tensor, ceil: bool, *numbers: int
 ) -> None:
     outside = _outside(x, ceil, numbers)
-    counts = [inside + out for inside, out in zip(_volume_sizes(x, ceil, numbers), outside, strict=True)]
-    check_gradient(grad_output, (*x.shape[:-3], *counts))
+    check_gradient(grad_output, (*x.shape[:-3], *map(add, _volume_sizes(x, ceil, numbers), outside)))
     grad_output, indices = without_outside(grad_output, outside), without_outside(indices, outside)
     grad_output, indices = _at_places(x, grad_output, indices, 3)
     result = _aten.max_pool3d_with_indices_backward(

@@ -51,3 +51,25 @@ def test_gradients_of_volumes_have_a_last_window_that_begins_outside(way: str) -
         end
     """
     assert Runtime(way=way).run_string(code) == 0
+
+
+@pytest.mark.parametrize("way", ["any", "pytorch"])
+def test_a_gradient_with_the_sizes_of_no_result_of_averages_is_refused(way: str) -> None:
+    """In Torch7's words, which name the first dimension that differs."""
+    code = """
+        require 'nn'
+        local function refuse(net, input, axis, size, ...)
+           net:forward(input)
+           local fine, text = pcall(net.updateGradInput, net, input, torch.rand(...))
+           local words = 'Need gradOutput of dimension %d and gradOutput.size[%d] == %d but got'
+           assert(not fine and text:find(words:format(input:dim(), axis, size), 1, true), text)
+        end
+        local pool, ceil = nn.SpatialAveragePooling(2, 2), nn.SpatialAveragePooling(2, 2, 3, 3):ceil()
+        refuse(pool, torch.rand(2, 3, 4, 4), 2, 3, 2, 3, 2, 3)
+        refuse(pool, torch.rand(3, 4, 4), 2, 3, 3, 3, 2)
+        refuse(ceil, torch.rand(1, 3, 3), 1, 2, 1, 1, 1) -- its last windows begin outside
+        local volumes = nn.VolumetricAveragePooling(2, 2, 2)
+        refuse(volumes, torch.rand(1, 4, 4, 4), 3, 2, 1, 2, 2, 3)
+        refuse(volumes, torch.rand(1, 4, 4, 4), 0, 1, 2, 2, 2, 2)
+    """
+    assert Runtime(way=way).run_string(code) == 0
