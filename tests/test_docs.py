@@ -195,6 +195,12 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
+@pytest.mark.parametrize("page", ["README.md", "CHANGELOG.md"])
+def test_the_number_of_nets(page: str) -> None:
+    said = re.findall(r"(?:one of|^-) (\d+) nets", (ROOT / page).read_text(encoding="utf-8"), re.M)
+    assert set(said) == {str(len(registry.NETS))}
+
+
 def test_links_lead_somewhere() -> None:
     links = [(page, link) for page in PAGES for link in LINK.findall(page.read_text(encoding="utf-8"))]
     relative = [(page, link) for page, link in links if "://" not in link]
