@@ -9,6 +9,7 @@ from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.nets import registry
 from convnet_benchmarks.options.parser import OneLineParser
 from convnet_benchmarks.options.types import size_with_batch
+from convnet_benchmarks.output import check_distinct
 from convnet_benchmarks.workload.devices import DTYPES
 from convnet_benchmarks.workload.model_files import TARGETS, check_target, net_with_state, write_model
 from convnet_benchmarks.workload.program_files import PROGRAMS, check_program, is_program, write_program
@@ -34,6 +35,7 @@ _EXAMPLES = """examples:
 def main(arguments: Sequence[str], program: str) -> int:
     """Runs the command. Returns 0; raises UserError for what cannot be read, converted or written."""
     options = _parser(program).parse_args(arguments)
+    check_distinct([("--to", options.to)], [("MODEL", without_lua_files(options.model)[0])])
     if is_program(options.to):
         check_program(options.to, options.input_size, "option --to")
     else:

@@ -33,8 +33,8 @@ _EXAMPLES = """examples:
 def main(arguments: Sequence[str], program: str) -> int:
     """Runs the command. Returns 0; raises UserError for a file or path that is not right."""
     options = _parser(program).parse_args(arguments)
-    if options.json:
-        check_distinct([("--json", options.json)], [("FILE", options.file)])
+    given = (("--json", options.json), ("--to", options.to))
+    check_distinct([(option, path) for option, path in given if path], [("FILE", options.file)])
     if options.to and Path(options.to).suffix not in _TARGETS:
         raise UserError(f"option --to: '{options.to}' must end in {', '.join(_TARGETS)}")
     value, found, size = _read(options)
@@ -47,14 +47,13 @@ def main(arguments: Sequence[str], program: str) -> int:
             raise UserError(f"option --get: {error.args[0]}") from None
     if options.to:
         _write(value, options.to, found)
-        return 0
     from lua_compat.t7.inspection import rows
 
     tree = rows(value, options.entries or None)
     if options.json:
         with OutputFile("--json", options.json) as file:
             file.write(_json_parts(tree, options, found, size))
-    else:
+    elif not options.to:
         _print_tree(tree, options, found, size)
     return 0
 

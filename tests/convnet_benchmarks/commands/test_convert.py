@@ -1,6 +1,7 @@
 """convert: models of Torch7 as state dicts, and back."""
 
 import functools
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,15 @@ def test_convert_refuses_with_one_line(
     assert (code, stdout) == (2, "")
     assert message in stderr
     assert len(stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("place", [(), ("--at", "modules.1")])
+def test_the_model_itself_is_not_replaced(convert: Command, tmp_path: Path, place: tuple[str, ...]) -> None:
+    model = Path(shutil.copy(T7 / "net.bin.t7", tmp_path / "model.t7"))
+    (tmp_path / "link.t7").symlink_to(model)
+    code, _, stderr = convert(model, *place, "--to", tmp_path / "link.t7")
+    assert code == 2 and "link.t7' is also the file of MODEL; give another name" in stderr
+    assert model.read_bytes() == (T7 / "net.bin.t7").read_bytes()
 
 
 def test_convert_as_typed(tmp_path: Path) -> None:

@@ -150,6 +150,18 @@ def test_errors_are_one_line(tmp_path: Path) -> None:
     assert "required: FILE" in failure()
 
 
+def test_a_part_does_not_replace_its_file(tmp_path: Path) -> None:
+    net, report = tmp_path / "net.t7", tmp_path / "report.json"
+    net.write_bytes((FILES / "net.bin.t7").read_bytes())
+    message = "option --to: '{}' is also the file of {}; give another name"
+    assert message.format(net, "FILE") in failure(net, "--get", "input", "--to", net)
+    assert net.read_bytes() == (FILES / "net.bin.t7").read_bytes()
+    part = tmp_path / "part.t7"
+    assert run(net, "--get", "input", "--to", part, "--json", report).stdout == ""
+    assert json.loads(report.read_text())["rows"][0]["type"] == "torch.DoubleTensor"
+    assert t7.load(part).typename == "torch.DoubleTensor"
+
+
 def test_the_wrong_long_size_and_opaque(tmp_path: Path) -> None:
     assert "at byte" in failure(FILES / "net.bin.t7", "--long-size", 4)
     odd = tmp_path / "odd.t7"
