@@ -51,6 +51,8 @@ def help_text() -> str:
 def dispatch(arguments: Sequence[str]) -> int:
     """Runs the command that ``arguments`` name; returns its exit code. Raises UserError."""
     if not arguments or arguments[0] in ("-h", "-help", "--help", "help"):
+        if len(arguments) > 1 and arguments[1] in command_names():
+            return dispatch([arguments[1], "--help"])
         print(help_text())
         return 0
     if arguments[0] in ("--version", "-version"):

@@ -253,6 +253,9 @@ def _of_tensors(input: Any, samples: int | None, like: "Tensor", cast: bool) -> 
     def taken(one: "Tensor") -> "Tensor":
         if not one.numel():
             raise UserError(f"benchmark: input has a tensor of {sizes(one)}; accepted: one sample or more")
+        if one.is_meta or one.layout != torch.strided:
+            kind = "on PyTorch's meta device" if one.is_meta else f"of {one.layout}"
+            raise UserError(f"benchmark: input has a tensor {kind}; accepted: dense tensors with memory")
         if one.dim() < (1 if one is not input else 2):
             raise UserError("benchmark: input has one dimension; accepted: a batch, samples along the first")
         one = one.detach().to(like.device)

@@ -75,6 +75,8 @@ def load(path: str) -> ResultFile:
     started: tuple[tuple[Setup, tuple[Measurement, ...]], ...] = ()
     try:
         if kind in ("benchmark", "criterion"):
+            for name in ("lines", "phases", "options", "backend"):
+                Fields(document.get(name, {}), name)
             ran = ran_of(document, "")
             found = _of_run(document, ran)
             started = ((of_result(kind, document, ran), tuple(found)),) if ran else ()

@@ -230,6 +230,10 @@ def _call(
         raise UserError(
             f"option {option}: {shown} returned {an(type(module).__name__)}; accepted: a torch.nn.Module"
         )
+    if any(tensor.is_meta for tensor in (*module.parameters(), *module.buffers())):
+        raise UserError(
+            f"option {option}: {shown} returned a module on PyTorch's meta device; accepted: one with memory"
+        )
     return let_mode_be_set(module)
 
 

@@ -49,6 +49,12 @@ def test_every_command_explains_itself(name: str) -> None:
     assert done.returncode == 0 and "usage: convnet-benchmarks " + name in done.stdout
 
 
+def test_help_with_a_command_explains_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["help", "t7"])
+    assert end.value.code == 0 and "usage: convnet-benchmarks t7 " in capsys.readouterr().out
+
+
 def test_an_unknown_command_is_one_line_and_exit_2() -> None:
     done = run_python(*COMMAND, "bnechmark")
     assert done.returncode == 2

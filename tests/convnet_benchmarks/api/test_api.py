@@ -91,6 +91,11 @@ def test_what_cannot_be_measured_is_one_clear_line(
         ({"input": {"x": torch.zeros(2, 3), "y": (2, 3)}}, "input has tensors and sizes"),
         ({"input": [torch.zeros(2, 3), "x"]}, "input is [a tensor, 'x']; accepted: a tensor, or sizes"),
         ({"input": {}}, "input is {}; accepted: a tensor, or sizes"),
+        (
+            {"input": torch.ones(1, 3, 8, 8, device="meta")},
+            "input has a tensor on PyTorch's meta device; accepted: dense tensors with memory",
+        ),
+        ({"input": torch.ones(1, 3, 8, 8).to_sparse()}, "input has a tensor of torch.sparse_coo; accepted: "),
         ({"input": {"z": torch.zeros(2, 3)}}, "fails on an input of z 2x3: "),
     ],
 )

@@ -116,6 +116,13 @@ def test_a_faulty_field_is_named_or_does_not_matter(tmp_path: Path, name: str) -
     assert refused > 50
 
 
+@pytest.mark.parametrize("name", ["lines", "phases", "options", "backend"])
+def test_a_part_of_a_run_that_is_no_object_is_named(tmp_path: Path, name: str) -> None:
+    path = made_results.write(tmp_path / "run.json", with_fault(DOCUMENTS["ran.json"], (name,), None))
+    with pytest.raises(UserError, match=f"run.json: field '{name}' is None; accepted: an object"):
+        load(path)
+
+
 @pytest.mark.parametrize("command", ["compare", "report"])
 @pytest.mark.parametrize(
     ("place", "fault", "message"),

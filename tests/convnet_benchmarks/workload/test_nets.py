@@ -64,6 +64,9 @@ def breaks():
 def number():
     return 3
 
+def on_meta():
+    return torch.nn.Linear(8, 2, device="meta")
+
 _hidden = fixed
 '''
 
@@ -123,7 +126,7 @@ def test_a_torch7_model(tmp_path: Path) -> None:
         (
             "zoo_models:lenet",
             r"'lenet' is not there in 'zoo_models'; "
-            r"accepted: small, fixed, Pair, Late, Nothing, Sum, ends, breaks, number$",
+            r"accepted: small, fixed, Pair, Late, Nothing, Sum, ends, breaks, number, on_meta$",
         ),
         ("zoo_models:MODELS", "is not there in 'zoo_models'"),
         ("zoo_models:torch", "'torch' is not a function in 'zoo_models'"),
@@ -142,6 +145,10 @@ def test_what_is_not_there(folder: Path, name: str, message: str) -> None:
         ("zoo_models:breaks", r"zoo_models:breaks\(\) failed: KeyError: 'layers' \(.*zoo_models.py:\d+\)$"),
         ("zoo_models:ends", r"zoo_models:ends\(\) failed: SystemExit: 0 \(.*zoo_models.py:\d+\)$"),
         ("zoo_models:number", r"zoo_models:number\(\) returned an int; accepted: a torch.nn.Module"),
+        (
+            "zoo_models:on_meta",
+            r"zoo_models:on_meta\(\) returned a module on PyTorch's meta device; accepted: one with memory",
+        ),
     ],
 )
 def test_functions_that_give_no_module(folder: Path, name: str, message: str) -> None:
