@@ -28,6 +28,10 @@ def from_torch(
     are unrolled. Raises ConversionError with the path of a module that Torch7's nn cannot express, or that
     has a forward hook.
     """
+    if not isinstance(module, nn.Module):
+        raise ConversionError(f"a torch.nn.Module is expected, not {type(module).__name__}", path)
+    if any(tensor.is_meta for tensor in (*module.parameters(), *module.buffers())):
+        raise ConversionError("the module is on PyTorch's meta device, without memory", path)
     if dtype is None:
         parameter = next((p for p in module.parameters() if p.is_floating_point()), None)
         dtype = torch.get_default_dtype() if parameter is None else parameter.dtype

@@ -16,6 +16,7 @@ from lua_compat.runtime.errors import LuaError
 from lua_compat.runtime.functions import Functions
 from lua_compat.runtime.interrupts import LoopStopper
 from lua_compat.runtime.pytorch import PyTorch, is_loaded
+from lua_compat.runtime.script import checked_script
 from lua_compat.runtime.trusted_files import TrustedFiles
 
 TYPE_CHECKING = False  # typing is not loaded before a script starts
@@ -313,9 +314,7 @@ def run(path: str | os.PathLike[str], args: Sequence[str] = (), *, trust_functio
     script did not catch, FileNotFoundError if there is no script. Threads of the script that still work
     when it has failed or called ``os.exit`` are waited for.
     """
-    script = os.fspath(path)
-    if not os.path.isfile(script):
-        raise FileNotFoundError(f"no Lua script {script!r}")
+    script = checked_script(path, args)
     crew = Crew()
     try:
         runtime = Runtime(script, args, crew=crew, trusted=TrustedFiles(script, trust_functions))

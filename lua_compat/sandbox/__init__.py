@@ -18,6 +18,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO
 
+from lua_compat.runtime.script import checked_script
 from lua_compat.sandbox.layers import missing
 from lua_compat.sandbox.limits import Limits
 from lua_compat.sandbox.result import STOPPED, Outcome, read_opening, read_outcome
@@ -72,9 +73,7 @@ def run(
     there is no script, OSError where no process can be made.
     """
     limits = limits or Limits()
-    script = Path(path)
-    if not script.is_file():
-        raise FileNotFoundError(f"no Lua script {str(path)!r}")
+    script = checked_script(path, args)
     lacking = missing()
     if lacking and not weaker:
         raise LayersMissing("; ".join(f"no {layer} ({why})" for layer, why in lacking.items()))
@@ -95,7 +94,7 @@ def run(
     os.close(report_out)
     try:
         order = {
-            "script": str(script), "args": list(args), "limits": asdict(limits), "without": list(lacking)
+            "script": script, "args": list(args), "limits": asdict(limits), "without": list(lacking)
         }  # fmt: skip
         with contextlib.suppress(BrokenPipeError), os.fdopen(order_out, "wb") as pipe:
             pipe.write(json.dumps(order).encode())

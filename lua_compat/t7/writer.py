@@ -163,7 +163,8 @@ class Writer:
             return None
         if isinstance(value, TorchObject):
             return self._begin_torch_object(value)
-        raise TypeError(f"a {type(value).__name__} cannot be written to a .t7 file")
+        accepted = "lua_compat.t7's objects, lists, dicts, numpy arrays, text, bytes, numbers, bool, None"
+        raise TypeError(f"{type(value).__name__} cannot be written to a .t7 file; accepted: {accepted}")
 
     def _write_class(self, typename: str, version: int, versioned: bool) -> None:
         names = [f"V {version}", typename] if versioned else [typename]

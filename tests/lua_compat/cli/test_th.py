@@ -327,6 +327,9 @@ def test_run_from_python_ends_the_script_only(tmp_path: Path) -> None:
         run(script, ["y"])
     with pytest.raises(FileNotFoundError):
         run(tmp_path / "absent.lua")
+    for args in ("-seed", ["-seed", 1]):
+        with pytest.raises(TypeError, match=r"args is .*-seed.*; accepted: a list of texts"):
+            run(script, args)  # type: ignore[arg-type]
 
 
 def test_paths_and_texts_outside_of_ascii(tmp_path: Path) -> None:

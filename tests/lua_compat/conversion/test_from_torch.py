@@ -229,6 +229,8 @@ def test_a_subclass_counts_as_its_base_only_with_the_bases_forward() -> None:
         (nn.Upsample(scale_factor=1.5), "net: Upsample: only a whole scale_factor"),
         (nn.Upsample(scale_factor=2, mode="bicubic"), "net: Upsample: mode='bicubic'"),
         (nn.LSTM(3, 2), "net: LSTM has no counterpart"),
+        ({"a": nn.Linear(2, 2)}, "net: a torch.nn.Module is expected, not dict"),
+        (nn.Linear(2, 2, device="meta"), "net: the module is on PyTorch's meta device, without memory"),
         (nn.Linear(2, 2).bfloat16(), "net: Torch7 has no tensors of torch.bfloat16"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

@@ -117,6 +117,12 @@ def test_files_beside_the_script_but_no_links_out_of_its_folder(tmp_path: Path) 
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(("name", "value"), [("memory_mb", "512"), ("seconds", 0), ("output_mb", -1)])
+def test_limits_are_numbers_above_0(name: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=f"limits: {name} is {value!r}; accepted: a number above 0"):
+        Limits(**{name: value})
+
+
 def _state(pid: int) -> str:
     """Returns the letter of a process's state; empty if there is none."""
     try:
