@@ -1,6 +1,7 @@
 -- The element types of tensors and storages: a table for each, and how their elements are read and written.
 local ffi = require 'ffi'
 local number_in = require('torch.core.errors').number_in
+local templates = require 'torch.core.templates'
 local python = require('th.python').functions
 
 local type, tonumber, floor, ceil = type, tonumber, math.floor, math.ceil
@@ -182,6 +183,16 @@ end
 types.codes_of_reals, types.codes_of_numbers = { types.Float.code, types.Double.code }, {}
 for code = 1, #hosts do
    if types[code].real or types[code].whole then types.codes_of_numbers[#types.codes_of_numbers + 1] = code end
+end
+
+-- Returns a function of a type of real numbers (or of one of those codes) that returns the text, compiled for that type
+-- with its functions: traces are for one type of memory.
+function types.compiled(name, text, values, codes)
+   local made = templates.for_each(codes or types.codes_of_reals, function(code)
+      local T = types[code]
+      return templates.compile(name, text, values, { get = T.get, set = T.set, to_type = T.cast })
+   end)
+   return function(T) return made(T.host.code) end
 end
 
 -- The types of those names, in main memory and, in a state that has CUDA, on devices.

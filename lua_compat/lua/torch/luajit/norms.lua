@@ -98,15 +98,13 @@ local SCALE = [[
       return true
    end
 ]]
-local scale_of = templates.for_each(types.codes_of_reals, function(code)
-   return templates.compile('torch.luajit.norms', SCALE, { get = types[code].get, to_type = types[code].cast,
-      no = no, first_element = first_element, outer_and_inner = outer_and_inner })
-end)
+local scale_of = types.compiled('torch.luajit.norms', SCALE,
+   { no = no, first_element = first_element, outer_and_inner = outer_and_inner })
 
 function norms.renorm(r, t, p, d, maximum)
    if not is_apart(r, t) and not (r == t and is_contiguous(r)) then return no 'a result that shares memory' end
    local sums = find(t, p, d, true)
-   return sums and scale_of(t.T.host.code)(r, t, d, sums, maximum)
+   return sums and scale_of(t.T)(r, t, d, sums, maximum)
 end
 
 return norms

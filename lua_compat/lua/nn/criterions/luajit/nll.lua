@@ -5,7 +5,6 @@ local memory = require 'torch.core.memory'
 local overlap = require 'torch.core.overlap'
 local few = require 'torch.luajit.elementwise'
 local luajit, no = require('torch.core.ways').of_kernels()
-local templates = require 'torch.core.templates'
 local gates = require 'nn.shared.luajit.gates'
 local numbers = require 'nn.shared.luajit.as_doubles'
 local all_within = require 'nn.shared.luajit.indices'
@@ -68,12 +67,9 @@ local PIXELS = [[
       return sum, weight
    end
 ]]
-local function of_pixels(each) -- one function for each type, because traces are for one type of memory
-   return templates.for_each(types.codes_of_reals, function(code)
-      return templates.compile('nn.criterions.luajit.nll', PIXELS,
-         { each_pixel = each, whole_numbers = ffi.typeof 'int32_t *', no = no, first_element = first_element },
-         { get = types[code].get, set = types[code].set })
-   end)
+local function of_pixels(each)
+   return types.compiled('nn.criterions.luajit.nll', PIXELS,
+      { each_pixel = each, whole_numbers = ffi.typeof 'int32_t *', no = no, first_element = first_element })
 end
 local add_up_pixels = of_pixels 'sum, weight = sum - factor * get(p, at), weight + factor'
 local set_pixels = of_pixels 'set(p, at, factor)'
@@ -85,7 +81,7 @@ local function over_pixels(run_for, t, target, factors, ignored)
    local offsets = ffi.cast('int32_t *', room('offsets', 4 * (classes + 1)))
    for class = 1, classes do offsets[class] = (class - 1) * step end
    local is_class = ignored and ignored >= 1 and ignored <= classes and ignored % 1 == 0
-   return run_for(t.T.host.code)(t, target, offsets, factors, is_class and ignored or 0, ignored)
+   return run_for(t.T)(t, target, offsets, factors, is_class and ignored or 0, ignored)
 end
 
 -- Writes the weight of all classes to `total`, and returns true and the loss.

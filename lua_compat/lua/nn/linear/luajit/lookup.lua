@@ -2,7 +2,6 @@
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local luajit, no = require('torch.core.ways').of_kernels()
-local templates = require 'torch.core.templates'
 local types = require 'torch.core.types'
 local blas = require 'torch.luajit.blas'
 local gates = require 'nn.shared.luajit.gates'
@@ -48,8 +47,7 @@ local function occurrences(named, n, rows)
 end
 
 -- Adds $factor times the rows of the gradient q to the n named rows of the weight p, except for row 0. counts: how
--- often each occurs, or nil. routine: BLAS's, or nil. It is compiled for each type and factor: LuaJIT's traces for a
--- second type in one function are slow.
+-- often each occurs, or nil. routine: BLAS's, or nil.
 local ADD_ROWS = [[
    return function(p, q, named, n, columns, scale, counts, routine)
       for k = 0, n - 1 do
@@ -59,22 +57,16 @@ local ADD_ROWS = [[
             if routine then
                add(routine, columns, q + from, p + to, factor)
             else
-               for j = 0, columns - 1 do p[to + j] = get(p, to + j) + round(factor * get(q, from + j)) end
+               for j = 0, columns - 1 do p[to + j] = get(p, to + j) + to_type(factor * get(q, from + j)) end
             end
          end
       end
    end
 ]]
-local function for_each_type(text, values)
-   return templates.for_each(types.codes_of_reals, function(code)
-      local T = types[code]
-      local given = { get = T.get, round = T.cast, add = blas.add }
-      return templates.compile('nn.linear.luajit.lookup', text, values, given)
-   end)
+local function adding(factor)
+   return types.compiled('nn.linear.luajit.lookup', ADD_ROWS, { factor = factor, add = blas.add })
 end
-
-local add_rows = for_each_type(ADD_ROWS, { factor = 'scale' })
-local add_by_frequency = for_each_type(ADD_ROWS, { factor = 'round(scale / counts[at])' })
+local add_rows, add_by_frequency = adding 'scale', adding 'to_type(scale / counts[at])'
 
 -- Whether a layer's weight has rows, and the indices are a vector.
 local function fits(weight, index)
@@ -94,7 +86,7 @@ function luajit.lookup_grad_weight(weight, index, gradient, padding, scale, by_f
    local counts = by_frequency and occurrences(named, n, weight[1])
    local routine = scale ~= 0 and blas.is_enough(n * columns) and blas.of_rows(T)
    local add = by_frequency and add_by_frequency or add_rows
-   add(T.host.code)(first_element(weight), first_element(gradient), named, n, columns, scale, counts, routine)
+   add(T)(first_element(weight), first_element(gradient), named, n, columns, scale, counts, routine)
    return true
 end
 
@@ -126,7 +118,7 @@ local RENORM = [[
    end
 ]]
 
-local renorm = for_each_type(RENORM, { of_sum = of_sum })
+local renorm = types.compiled('nn.linear.luajit.lookup', RENORM, { of_sum = of_sum })
 
 function luajit.lookup_renorm(weight, index, maximum, p)
    if not (p > 0 and p < math.huge) then return no 'a norm that is neither finite nor above 0' end
@@ -134,6 +126,6 @@ function luajit.lookup_renorm(weight, index, maximum, p)
    local n, rows = index[1], weight[1]
    local named = rows_of(index, rows, NO_PADDING)
    if not named then return false end
-   renorm(weight.T.host.code)(first_element(weight), named, n, weight[3], maximum, p, occurrences(named, n, rows))
+   renorm(weight.T)(first_element(weight), named, n, weight[3], maximum, p, occurrences(named, n, rows))
    return true
 end

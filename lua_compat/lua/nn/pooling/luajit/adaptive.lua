@@ -5,7 +5,6 @@ local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
 local few = require 'torch.luajit.elementwise'
-local templates = require 'torch.core.templates'
 local luajit, no = require('torch.core.ways').of_kernels()
 local gates = require 'nn.shared.luajit.gates'
 local geometry = require 'nn.shared.luajit.geometry'
@@ -88,12 +87,10 @@ local GROUP = [[
    local $each($1){k@} = $each($1){(plane + @) * windows + w}
    $body($1)
 ]]
-local function over_windows(body, is_plain)
-   return templates.for_each(types.codes_of_reals, function(code)
-      return templates.compile('nn.pooling.luajit.adaptive', LOOPS, { group = GROUP, body = body },
-         { read = is_plain and '$1[$2]' or 'get($1, $2)', get = types[code].get, to_type = types[code].cast })
-   end)
+local function over_windows(body, read)
+   return types.compiled('nn.pooling.luajit.adaptive', LOOPS, { group = GROUP, body = body, read = read })
 end
+local PLAINLY, CAREFULLY = '$1[$2]', 'get($1, $2)'
 
 -- First the maximum, then its position: the branches for the position are predictable.
 local find_maxima = over_windows([[
@@ -106,7 +103,7 @@ local find_maxima = over_windows([[
       local t = from
       while q[first@ + places[t] ] ~= best@ do t = t + 1 end
       p[k@], of_rows[k@], of_columns[k@] = q[first@ + places[t] ], rows[t], columns[t]
-   end}]], true)
+   end}]])
 
 -- Sums and quotients are rounded to the type after each step, as in Torch7.
 local AVERAGE = [[
@@ -116,14 +113,15 @@ local AVERAGE = [[
       $each($1){s@} = $each($1){to_type(s@ + $read(q, first@ + place))}
    end
    $each($1){p[k@]} = $each($1){to_type(s@ / width) / height}]]
-local find_means, find_means_plainly = over_windows(AVERAGE), over_windows(AVERAGE, true)
+local find_means, find_means_plainly = over_windows(AVERAGE, CAREFULLY), over_windows(AVERAGE, PLAINLY)
 local DISTRIBUTE = [[
    local $each($1){s@} = $each($1){to_type(to_type($read(q, k@) / width) / height)}
    for t = from, to do
       local place = places[t]
       $each($1){p[first@ + place]} = $each($1){$read(p, first@ + place) + s@}
    end]]
-local distribute, distribute_plainly = over_windows(DISTRIBUTE), over_windows(DISTRIBUTE, true)
+local distribute, distribute_plainly = over_windows(DISTRIBUTE, CAREFULLY),
+   over_windows(DISTRIBUTE, PLAINLY)
 
 local function sizes_of_both(out)
    if out.nd == 3 then return 4, { 2, out[1], out[3], out[5] } end
@@ -139,7 +137,7 @@ function luajit.adaptive_max_pooling(out, indices, x, n, m)
       return false
    end
    local of_rows = first_element(indices)
-   return find_maxima(x.T.host.code)(first_element(out), first_element(x), g, of_rows, of_rows + count(out))
+   return find_maxima(x.T)(first_element(out), first_element(x), g, of_rows, of_rows + count(out))
 end
 
 -- Adds the gradients at q to the positions of the maxima: nowhere for a window without one, whose row or column is 0.
@@ -164,9 +162,7 @@ local ADD = [[
       return true
    end
 ]]
-local add_for = templates.for_each(types.codes_of_reals, function(code)
-   return templates.compile('nn.pooling.luajit.adaptive', ADD, { get = types[code].get, no = no })
-end)
+local add_for = types.compiled('nn.pooling.luajit.adaptive', ADD, { no = no })
 
 -- Whether the indices have a row and a column for each element of y. (A loop would be entered in each call.)
 local function are_places_of(indices, y)
@@ -185,7 +181,7 @@ function luajit.adaptive_max_pooling_grad_input(gradient, x, grad_output, indice
       return false
    end
    local of_rows = first_element(indices)
-   return add_for(x.T.host.code)(first_element(gradient), first_element(grad_output), g, of_rows,
+   return add_for(x.T)(first_element(gradient), first_element(grad_output), g, of_rows,
       of_rows + count(grad_output))
 end
 
@@ -194,7 +190,7 @@ function luajit.adaptive_average_pooling(out, x, n, m)
    x = g and rooms.in_one_piece(x)
    if not g or not gates.result(out, x, n, m) then return false end
    local run = few.reads_plainly(x, x) and find_means_plainly or find_means
-   return run(x.T.host.code)(first_element(out), first_element(x), g)
+   return run(x.T)(first_element(out), first_element(x), g)
 end
 
 function luajit.adaptive_average_pooling_gradient(gradient, x, grad_output, n, m)
@@ -204,5 +200,5 @@ function luajit.adaptive_average_pooling_gradient(gradient, x, grad_output, n, m
       return false
    end
    local run = few.reads_plainly(grad_output, grad_output) and distribute_plainly or distribute
-   return run(x.T.host.code)(first_element(gradient), first_element(grad_output), g)
+   return run(x.T)(first_element(gradient), first_element(grad_output), g)
 end

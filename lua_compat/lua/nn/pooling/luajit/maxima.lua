@@ -257,15 +257,11 @@ local AT_PLACES = [[
       return true
    end
 ]]
--- Returns a function(T, p, q, places, n, windows, pixels) of this loop. It is compiled for each type, because traces
--- are for one type of memory.
+-- Returns a function(T, p, q, places, n, windows, pixels) of this loop.
 function maxima.at_places(move)
-   local loop_of = templates.for_each(types.codes_of_reals, function(code)
-      return templates.compile('nn.pooling.luajit.maxima', AT_PLACES, { move = move, no = no },
-         { get = types[code].get })
-   end)
+   local loop_of = types.compiled('nn.pooling.luajit.maxima', AT_PLACES, { move = move, no = no })
    return function(T, p, q, places, n, windows, pixels)
-      return loop_of(T.host.code)(p, q, cast(halves, places), n, windows, pixels)
+      return loop_of(T)(p, q, cast(halves, places), n, windows, pixels)
    end
 end
 -- add_plainly: for finite numbers, which can be read directly.

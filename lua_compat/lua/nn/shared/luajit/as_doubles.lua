@@ -6,7 +6,6 @@ local types = require 'torch.core.types'
 local vectors = require 'torch.luajit.vectors'
 local memory = require 'torch.core.memory'
 local few = require 'torch.luajit.elementwise'
-local templates = require 'torch.core.templates'
 local library = require 'torch.core.library'
 local new_room = require 'torch.core.scratch'
 local no = require('torch.core.ways').no
@@ -24,11 +23,7 @@ numbers.MOST = 2 ^ 13 -- elements; above that, Python is about as fast
 
 -- Copies n elements at q to doubles at p, and returns 0 if all are finite; copies them back, times a factor; adds them
 -- to existing elements.
-local function by_type(text)
-   return templates.for_each(types.codes_of_reals, function(code)
-      return templates.compile('nn.shared.luajit.as_doubles', text, {}, { get = types[code].get })
-   end)
-end
+local function by_type(text) return types.compiled('nn.shared.luajit.as_doubles', text, {}) end
 local take = by_type [[
    return function(p, q, n)
       local odd = 0
@@ -56,7 +51,7 @@ function numbers.of(name, t, most)
    if not gates.typed(t.T, t) or not gates.few_for_now(n, most or numbers.MOST) then return nil end
    t = rooms.in_one_piece(t)
    local p = numbers.room(name, n)
-   return take(t.T.host.code)(p, memory.first_element(t), n) == 0 and p or no 'numbers that are not finite'
+   return take(t.T)(p, memory.first_element(t), n) == 0 and p or no 'numbers that are not finite'
 end
 
 -- The same for reading only: doubles are used in place.
@@ -107,7 +102,7 @@ end
 
 -- Adds factor times the numbers at p to t, which is contiguous.
 function numbers.add_to(t, p, factor)
-   add(t.T.host.code)(memory.first_element(t), p, count(t), factor)
+   add(t.T)(memory.first_element(t), p, count(t), factor)
 end
 
 local function apply(name, f)
@@ -160,7 +155,7 @@ end
 -- Writes the numbers at p, times a factor, to r, which is contiguous and has as many elements.
 function numbers.write(r, p, factor)
    local q = memory.first_element(r)
-   if q ~= p then give(r.T.host.code)(q, p, count(r), factor) end
+   if q ~= p then give(r.T)(q, p, count(r), factor) end
    return true
 end
 
