@@ -9,7 +9,6 @@ local types = require 'torch.core.types'
 
 local floor, min, max, cast = math.floor, math.min, math.max, ffi.cast
 local single = types.Float.cast
-local first_element = memory.first_element
 local rooms = new_rooms()
 local function room(name, T, n) return (cast(T.pointer, rooms(name, n * T.size))) end
 
@@ -232,9 +231,9 @@ return function(out, src, mode)
    local across, down = plan_for[mode](width, columns), plan_for[mode](height, rows)
    -- pixels are computed in this type; the nearest pixels are exact
    local W = (mode == 'simple' and T ~= types.Float or T == types.Double) and types.Double or types.Float
-   local lines, q, p = channels * height, nil, first_element(out)
+   local lines, q, p = channels * height, nil, memory.first_element(out)
    q = room('lines', W, lines * columns)
-   across_of[across.way](T.code + 16 * min(across.within, MOST_APART + 1))(q, first_element(src), lines, across,
+   across_of[across.way](T.code + 16 * min(across.within, MOST_APART + 1))(q, memory.first_element(src), lines, across,
       room('line', W, width + 2) + 1)
    local result = R == W and p or room('result', W, channels * rows * columns)
    down_of[down.way](W.code)(result, q, channels, columns, down, room('sums', types.Float, columns),

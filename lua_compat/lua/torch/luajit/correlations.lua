@@ -13,7 +13,6 @@ local luajit, no = require('torch.core.ways').of_kernels()
 local room = require 'torch.core.scratch'()
 local copy_of = require('torch.operations.pointwise').copy_of
 
-local max, min = math.max, math.min
 local count, is_contiguous, first_element, resize = memory.count, memory.is_contiguous, memory.first_element,
    memory.resize
 
@@ -62,7 +61,7 @@ function luajit.correlate(out, x, k, dims, full, flipped)
    local starts = ((layers - 1) * high + rows - 1) * wide + columns -- the distance from the first window to the last
    local all, of_plane, of_kernel = (depth + 2 * before_depth) * high * wide, depth * height * width,
       deep * tall * broad
-   local steps = max(planes * sets * of_kernel * starts, all)
+   local steps = math.max(planes * sets * of_kernel * starts, all)
    local is_slow_in_pytorch = T.size == 8 and k.nd <= dims + 1
    if steps > MOST and not is_slow_in_pytorch and not library.saves_pytorch(steps) then return no 'many products' end
    x, k = few.contiguous(x, 2, count(x)) or copy_of(x), few.contiguous(k, 3, count(k)) or copy_of(k)
@@ -81,7 +80,7 @@ function luajit.correlate(out, x, k, dims, full, flipped)
          local from = laid(q + plane * of_plane, depth, height, width, corner, high, wide, all)
          local first = (paired and result or result * planes + plane) * of_kernel + corner_of_kernel
          for start = 0, starts - 1, AT_ONCE do
-            local at, n = first, min(AT_ONCE, starts - start)
+            local at, n = first, math.min(AT_ONCE, starts - start)
             for kz = 0, deep - 1 do
                for ky = 0, tall - 1 do
                   taps.add(sums + start, from + start + (kz * high + ky) * wide, n, w, at, step, broad)

@@ -20,7 +20,6 @@ function norms.of_sum(sum, p)
    if p == 1 or p == 0 or p == math.huge then return sum end
    return p == 2 and math.sqrt(sum) or sum ^ (1 / p)
 end
-local of_sum = norms.of_sum
 
 -- The term for x in the sum, by norm; other norms use the power.
 local TERMS = { [0] = '(x ~= 0 and 1 or 0)', 'abs(x)', 'x * x' }
@@ -65,7 +64,7 @@ local function find(t, p, d, of_slices)
    local sums = ffi.cast('double *', room('sums', 8 * found))
    ffi.fill(sums, 8 * found)
    sums_of(4 * T.host.code + (TERMS[p] and p or FURTHER))(sums, t, d, of_slices, p)
-   for k = 0, found - 1 do sums[k] = of_sum(sums[k], p) end
+   for k = 0, found - 1 do sums[k] = norms.of_sum(sums[k], p) end
    return sums, found
 end
 

@@ -9,7 +9,6 @@ local no = require('torch.core.ways').no
 local count, first_element = memory.count, memory.first_element
 
 ffi.cdef 'int th_memcmp(const void *p, const void *q, size_t n) __asm__("memcmp");'
-local compare_memory = ffi.C.th_memcmp
 
 local FIRST = 8
 local MOST = 2 ^ 16 -- real numbers: NaN ~= NaN, and 0 == -0, so equal bits are not the same as equal numbers
@@ -34,7 +33,7 @@ local function same_elements(a, b)
    if not (p and q) then return no 'many non-contiguous elements' end
    if first_differ(T)(p, q, n < FIRST and n or FIRST) then return true, false end
    if n <= FIRST and T.real then return true, true end -- whole numbers of 64 bits were rounded
-   local same = compare_memory(p, q, n * T.size) == 0
+   local same = ffi.C.th_memcmp(p, q, n * T.size) == 0
    if T.whole then return true, same end
    if same and n <= MOST and few.are_finite(T, n, p, p) then return true, true end
    return no 'real numbers of different bits, or many'

@@ -7,7 +7,6 @@ local gates = require 'nn.shared.luajit.gates'
 local rooms = require 'nn.shared.luajit.scratch'
 local sequences_of = require 'nn.shared.luajit.sequences'
 
-local copy, fill = ffi.copy, ffi.fill
 local sizes, windows_of = sequences_of.sizes, sequences_of.windows
 local room, bytes_at = rooms.room, rooms.bytes_at
 
@@ -44,7 +43,7 @@ local function rows_of(x, windows, span, step)
    for s = 0, sequences - 1 do
       local from = p + s * frames * features * T.size
       for _ = 1, windows do
-         copy(to, from, bytes)
+         ffi.copy(to, from, bytes)
          to, from = to + bytes, from + hop
       end
    end
@@ -63,7 +62,7 @@ function luajit.temporal_convolution(out, x, weight, bias, span, step)
    local p = bytes_at(out)
    if bias then
       local from, bytes = bytes_at(bias), outputs * T.size
-      for k = 0, n - 1 do copy(p + k * bytes, from, bytes) end
+      for k = 0, n - 1 do ffi.copy(p + k * bytes, from, bytes) end
    end
    routine.multiply_transposed(p, bias and 1 or 0, 1, rows_of(x, windows, span, step), bytes_at(weight), n, length,
       outputs)
@@ -84,7 +83,7 @@ function luajit.temporal_convolution_grad_input(grad, x, grad_output, weight, _,
    local rows = whole and p or room('columns', n * length * size)
    routine.multiply(rows, 0, 1, bytes_at(grad_output), bytes_at(weight), n, outputs, length)
    if whole then return true end
-   fill(p, sequences * frames * features * size)
+   ffi.fill(p, sequences * frames * features * size)
    local bytes, hop = length * size, step * features * size
    for s = 0, sequences - 1 do
       local to = p + s * frames * features * size

@@ -6,7 +6,6 @@ local pairs_of_rows = require 'nn.similarity.luajit.pairs'
 
 local of, seen = numbers.of, numbers.seen
 local both, rows_and_columns = pairs_of_rows.both, numbers.rows_and_columns
-local may_write, write_both = pairs_of_rows.may_write, pairs_of_rows.write_both
 local cosine, cosine_slope = pairs_of_rows.cosine, pairs_of_rows.cosine_slope
 
 -- A pair's loss: 1 - cosine if y is 1, else the excess of the cosine over margin, at least 0 (also for NaN)
@@ -29,7 +28,7 @@ function luajit.cosine_embedding(a, b, y, margin, average)
    return true, average and sum / rows or sum
 end
 function luajit.cosine_embedding_gradients(grad_a, grad_b, a, b, y, margin, average)
-   if not may_write(grad_a, grad_b, a, b, y) then return false end
+   if not pairs_of_rows.may_write(grad_a, grad_b, a, b, y) then return false end
    local rows, columns = rows_and_columns(a)
    local p, q = both(a, b, of)
    if count(y) ~= rows then return no 'tensors of different sizes' end
@@ -44,5 +43,5 @@ function luajit.cosine_embedding_gradients(grad_a, grad_b, a, b, y, margin, aver
          cosine_slope(p, q, at, columns, g)
       end
    end
-   return write_both(grad_a, grad_b, a, p, q)
+   return pairs_of_rows.write_both(grad_a, grad_b, a, p, q)
 end

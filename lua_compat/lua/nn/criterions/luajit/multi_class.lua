@@ -7,7 +7,6 @@ local numbers = require 'nn.shared.luajit.as_doubles'
 
 local count, is_contiguous, max = memory.count, memory.is_contiguous, math.max
 local rows_and_columns, gate = numbers.rows_and_columns, numbers.gate
-local INFINITE = math.huge
 
 local classes = {}
 
@@ -40,7 +39,7 @@ end
 -- Removes a row's class from its scores, so that it exceeds nothing. Returns the bound that the others must not exceed.
 local function take(e, at, margin)
    local shortfall = margin - e[at]
-   e[at] = -INFINITE
+   e[at] = -math.huge
    return shortfall
 end
 
@@ -100,7 +99,7 @@ local function take_all(e, listed, own, first, columns)
       own[n] = e[first + listed[first + n] - 1]
       n = n + 1
    end
-   for j = 0, n - 1 do e[first + listed[first + j] - 1] = -INFINITE end
+   for j = 0, n - 1 do e[first + listed[first + j] - 1] = -math.huge end
    return n
 end
 

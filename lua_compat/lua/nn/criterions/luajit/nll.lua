@@ -12,7 +12,6 @@ local new_room = require 'torch.core.scratch'
 
 local count = memory.count
 local resize_as, first_element = memory.resize_as, memory.first_element
-local last_offset = overlap.last_offset
 local tonumber, place = tonumber, few.place
 
 local MOST_ROWS, MOST_PIXELS = 2 ^ 11, 2 ^ 14 -- for pixels, one loop replaces several operators of PyTorch
@@ -125,7 +124,7 @@ local function class_nll_gradient_of_pixels(gradient, x, target, weights, total,
    end
    resize_as(gradient, x)
    local classes, n = x[7], count(x)
-   if gradient[4] ~= gradient[5] * gradient[6] or last_offset(gradient) - gradient.off ~= n - 1 then
+   if gradient[4] ~= gradient[5] * gradient[6] or overlap.last_offset(gradient) - gradient.off ~= n - 1 then
       return no 'a gradient with gaps'
    end
    ffi.fill(first_element(gradient), n * x.T.size)

@@ -2,8 +2,6 @@
 local gates = require 'nn.shared.luajit.gates'
 local no = require('torch.core.ways').no
 
-local floor = math.floor
-
 -- The numbers of sequences, frames and features.
 local function sizes(t)
    if t.nd == 3 then return t[1], t[3], t[5] end
@@ -16,7 +14,7 @@ local function windows_of(x, span, step)
    local _, frames = sizes(x)
    if not gates.whole(1, span, step) then return false end
    if frames < span then return no 'a window that is larger than the sequence' end
-   return floor((frames - span) / step) + 1
+   return math.floor((frames - span) / step) + 1
 end
 
 return { sizes = sizes, windows = windows_of }

@@ -14,7 +14,6 @@ local lengths = require 'nn.shared.luajit.copy_rows'
 local shared = require 'th.python'
 local count, first_element, fill, room, bytes_at = memory.count, memory.first_element, ffi.fill, rooms.room,
    rooms.bytes_at
-local floor, max = math.floor, math.max
 
 local window_sums = {}
 
@@ -77,7 +76,7 @@ local function loops_of(text, parts)
       for size = 0, 2 * MOST_WRITTEN + 1 do keys[#keys + 1] = 100 * code + size end
    end
    local made = templates.for_each(keys, function(key)
-      local T, taps, plain = types[floor(key / 100)], floor(key % 100 / 2), key % 2 == 1
+      local T, taps, plain = types[math.floor(key / 100)], math.floor(key % 100 / 2), key % 2 == 1
       return templates.compile('nn.shared.luajit.window_sums', text, parts, { taps = taps, at = 'at + offset',
          all = taps > 0 and WRITTEN_OUT or IN_A_LOOP, read = plain and '$1[$2]' or 'get($1, $2)', get = T.get,
          to_type = T.cast })
@@ -100,7 +99,7 @@ function window_sums.sums(done) return loops_of(SUMS, { elements = GROUP, done =
 -- compute.
 local function along(size, span, step, border, by_ceil)
    local n = gates.windows(size, span, step, border, 1, by_ceil)
-   return n, n and max(size + 2 * border, (n - 1) * step + span)
+   return n, n and math.max(size + 2 * border, (n - 1) * step + span)
 end
 
 local function whole_numbers(n) return (ffi.new('int32_t[?]', n)) end

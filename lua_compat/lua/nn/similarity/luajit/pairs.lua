@@ -5,7 +5,6 @@ local gates = require 'nn.shared.luajit.gates'
 local numbers = require 'nn.shared.luajit.as_doubles'
 local of_sum = require('torch.luajit.norms').of_sum
 
-local count, resize = memory.count, memory.resize
 local sqrt, max, abs, huge = math.sqrt, math.max, math.abs, math.huge
 local of, seen, rows_and_columns = numbers.of, numbers.seen, numbers.rows_and_columns
 
@@ -100,7 +99,7 @@ local function values(out, a, b, f, power)
    local p, q = both(a, b, seen)
    if not q then return false end
    local rows, columns = rows_and_columns(a)
-   if out.nd ~= 1 or out[1] ~= rows then resize(out, 1, { rows }) end
+   if out.nd ~= 1 or out[1] ~= rows then memory.resize(out, 1, { rows }) end
    local r, step = out.S.p + out.off, out[2]
    for i = 0, rows - 1 do r[i * step] = f(p, q, i * columns, columns, power) end
    return true
@@ -119,7 +118,7 @@ end
 
 local function slopes(grad_a, grad_b, a, b, gradient, f, power)
    local rows, columns = rows_and_columns(a)
-   if count(gradient) ~= rows then return no 'tensors of different sizes' end
+   if memory.count(gradient) ~= rows then return no 'tensors of different sizes' end
    if not gates.typed(a.T, gradient) or not may_write(grad_a, grad_b, a, b, gradient) then return false end
    local p, q = both(a, b, of)
    local g = q and of('gradient', gradient)

@@ -11,7 +11,6 @@ local types = require 'torch.core.types'
 local templates = require 'torch.core.templates'
 local rows_of = require 'torch.luajit.row_offsets'
 
-local min, max = math.min, math.max
 local tobit, arshift, lshift, rshift = bit.tobit, bit.arshift, bit.lshift, bit.rshift
 
 local repeated = {}
@@ -45,7 +44,7 @@ end
 -- Exchanges the elements of one list, from its start, with those of the other, from its end, until they meet. Returns
 -- the number of exchanges.
 local function exchange_pairs(c, not_below, not_above)
-   local k, most = 0, min(not_below, not_above)
+   local k, most = 0, math.min(not_below, not_above)
    while k < most do
       local up, down = above[k], below[not_above - 1 - k]
       if down < up then break end
@@ -75,7 +74,7 @@ local function split(c, first, last)
          before = pairs_exchanged > 1 and above[pairs_exchanged - 2] or second
          behind = pairs_exchanged > 1 and below[not_above - pairs_exchanged + 1] or last
       end
-      up, down = min(up, behind), max(down, before)
+      up, down = math.min(up, behind), math.max(down, before)
    end
    exchange(c, first, down)
    return down, up
