@@ -268,31 +268,29 @@ end
 local LOOPS = [[
    local function loop(r, t, s, v, n, result, may_be_many, in_one_piece)
       local p, q, u = first_element(r), first_element(t), first_element(s)
-      if is_contiguous(r) and (t == r or is_contiguous(t)) and (s == t or is_contiguous(s)) or $writes
-         and are_turned(r, t, s) then
-         if in_one_piece and in_one_piece(t.T, p, q, u, n, v, result) then return true, result end
-         for i = 0, n - 1 do
-            local a, b, c = i, i, i
-            $body
+      local to, is_moved, in_order = p, false, is_contiguous(r) and (t == r or is_contiguous(t))
+         and (s == t or is_contiguous(s)) or $writes and are_turned(r, t, s)
+      if not in_order then
+         if not plan_all(r, t, s, n) then
+            if n > few.LIMIT and not may_be_many then return no 'elements that three loops cannot follow' end
+            return by_slices(loop, r, t, s, v, n, result, may_be_many, in_one_piece)
          end
-         return true, result
+         in_order = n <= $rows and (in_one_piece or in_rows()) and (not $writes or have_own_memory())
+         if in_order then
+            q = together(t.T, 2, q, steps2, true)
+            u = s == t and q or together(s.T, 3, u, steps3, true)
+            p = together(r.T, 1, p, steps1, $reads)
+            is_moved = $writes and p ~= to
+         end
       end
-      if not plan_all(r, t, s, n) then
-         if n > few.LIMIT and not may_be_many then return no 'elements that three loops cannot follow' end
-         return by_slices(loop, r, t, s, v, n, result, may_be_many, in_one_piece)
-      end
-      if n <= $rows and (in_one_piece or in_rows()) and (not $writes or have_own_memory()) then
-         local to = p
-         q = together(t.T, 2, q, steps2, true)
-         u = s == t and q or together(s.T, 3, u, steps3, true)
-         p = together(r.T, 1, p, steps1, $reads)
+      if in_order then
          if not (in_one_piece and in_one_piece(t.T, p, q, u, n, v, result)) then
             for i = 0, n - 1 do
                local a, b, c = i, i, i
                $body
             end
          end
-         if $writes and p ~= to then scatter(r.T, p, to) end
+         if is_moved then scatter(r.T, p, to) end
          return true, result
       end
       if n > few.LIMIT and not may_be_many then return no 'many non-contiguous elements' end

@@ -5,6 +5,7 @@ local memory = require 'torch.core.memory'
 local apart = require 'torch.core.overlap'
 local no = require('torch.core.ways').no
 local few = require 'torch.luajit.elementwise'
+local templates = require 'torch.core.templates'
 
 local count, is_contiguous, first_element = memory.count, memory.is_contiguous, memory.first_element
 local in_one_piece, is_apart, min, max, floor = few.in_one_piece, apart.is_apart, math.min, math.max, math.floor
@@ -75,28 +76,19 @@ end
 function matrices.tril(r, t, k) return triangle(r, t, k, true) end
 function matrices.triu(r, t, k) return triangle(r, t, k, false) end
 
--- The m contiguous numbers at p = gain * the squared distances of n finite elements at q from each of m rows of n
--- elements at u, four rows at a time: their sums do not depend on each other.
-local function distances(p, m, q, u, n, gain)
-   for i = 0, m - 4, 4 do
-      local at, sum1, sum2, sum3, sum4 = i * n, 0, 0, 0, 0
-      local second, third, fourth = at + n, at + 2 * n, at + 3 * n
-      for k = 0, n - 1 do
-         local x = q[k]
-         local a, b, c, d = x - u[at + k], x - u[second + k], x - u[third + k], x - u[fourth + k]
-         sum1, sum2, sum3, sum4 = sum1 + a * a, sum2 + b * b, sum3 + c * c, sum4 + d * d
-      end
-      p[i], p[i + 1], p[i + 2], p[i + 3] = gain * sum1, gain * sum2, gain * sum3, gain * sum4
+-- The n contiguous numbers at p = gain * the squared distances of `size` finite elements at q from each of n rows of as
+-- many at u, four rows at a time: their sums do not depend on each other.
+local DISTANCES = [[
+   local $each($1){at@} = $each($1){(i + @) * size}
+   local $each($1){sum@} = $each($1){0}
+   for k = 0, size - 1 do
+      local $each($1){x@} = $each($1){q[k] - u[at@ + k]}
+      $each($1){sum@} = $each($1){sum@ + x@ * x@}
    end
-   for i = m - m % 4, m - 1 do
-      local at, sum = i * n, 0
-      for k = 0, n - 1 do
-         local x = q[k] - u[at + k]
-         sum = sum + x * x
-      end
-      p[i] = gain * sum
-   end
-end
+   $each($1){p[i + @]} = $each($1){gain * sum@}
+]]
+local distances = templates.compile('torch.luajit.matrices', 'return function(p, n, q, u, size, gain) $fours(i) end',
+   { elements = DISTANCES })
 
 -- r = gain * the squared distances between the rows of a and those of b, which may have any number of dimensions.
 local MOST_DIFFERENCES = 2 ^ 18

@@ -43,13 +43,11 @@ local function are_sizes(sizes, n)
    return sum == n or no 'sizes that are not those of the keys'
 end
 
--- Adds factor times the `columns` numbers at `from` to those at `to`.
-local function add_row(T, columns, from, to, factor) blas.add(blas.of_rows(T), columns, from, to, factor) end
-
 -- Sums at p, over n keys, the rows at q (key 0's row) times the values at u.
 local function sum_rows(T, p, q, u, keys, n, columns)
    ffi.fill(p, columns * T.size)
-   for k = 0, n - 1 do add_row(T, columns, q + tonumber(keys[k]) * columns, p, T.get(u, k)) end
+   local routine = blas.of_rows(T)
+   for k = 0, n - 1 do blas.add(routine, columns, q + tonumber(keys[k]) * columns, p, T.get(u, k)) end
 end
 
 function luajit.index_linear(out, _, keys, values, sizes, weight, bias, offset)
@@ -57,7 +55,7 @@ function luajit.index_linear(out, _, keys, values, sizes, weight, bias, offset)
    local columns = columns_of(weight, bias, values)
    if not (columns and gates.vector(values, T, n) and gates.typed(T, out) and are_rows(keys, offset, weight)
       and are_sizes(sizes, n) and apart(out, weight, bias, values) and apart(out, keys, sizes)
-      and gates.resized(out, 2, { sizes[1], columns }) and plain(out, T)) then
+      and gates.resized(out, 2, { sizes[1], columns })) then
       return false
    end
    local get, p, q, u, at = T.get, first_element(out), first_element(weight), first_element(values), first_element(keys)
@@ -101,8 +99,7 @@ function luajit.index_linear_grad_parameters(grad_weight, grad_bias, values, siz
    local examples = sizes[1]
    if count(grad_output) ~= examples * columns then return no 'tensors of different sizes' end
    if not (apart(grad_weight, values, sizes, grad_output) and apart(grad_weight, grad_bias)
-      and apart(grad_bias, values, sizes, grad_output) and gates.resized(grad_weight, 2, { n, columns })
-      and plain(grad_weight, T)) then
+      and apart(grad_bias, values, sizes, grad_output) and gates.resized(grad_weight, 2, { n, columns })) then
       return false
    end
    local p, q, u, s = first_element(grad_weight), first_element(grad_output), first_element(values),
@@ -119,9 +116,9 @@ end
 -- Adds factor times the rows at q to the rows of n keys in a weight (at p: key 0's row). step: the rows' width, or 0
 -- for one row used for all keys. u: values to multiply by, or nil.
 local function add_rows(weight, p, q, step, u, keys, n, factor)
-   local T, columns, get = weight.T, weight[3], weight.T.get
+   local routine, columns, get = blas.of_rows(weight.T), weight[3], weight.T.get
    for k = 0, n - 1 do
-      add_row(T, columns, q + k * step, p + tonumber(keys[k]) * columns, u and factor * get(u, k) or factor)
+      blas.add(routine, columns, q + k * step, p + tonumber(keys[k]) * columns, u and factor * get(u, k) or factor)
    end
 end
 
