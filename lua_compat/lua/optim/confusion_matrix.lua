@@ -68,6 +68,9 @@ function ConfusionMatrix:batchAdd(predictions, targets)
       if class >= 1 then
          local place = (class - 1) * step + predicted[k]
          place = place - place % 1
+         if place < 1 or place > counts:size(1) then
+            counts:indexAdd(1, torch.LongTensor{ place }, counts:narrow(1, 1, 1)) -- Torch7's error
+         end
          counts[place] = counts[place] + 1
       end
    end

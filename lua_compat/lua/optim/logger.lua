@@ -38,7 +38,7 @@ end
 -- Sets the titles of the columns, for rows that are lists.
 function Logger:setNames(names)
    self.empty = false
-   self.nsymbols = #names
+   self.names, self.nsymbols = names, #names
    for column, name in pairs(names) do start_column(self, column, name) end
    self.file:write('\n')
    self.file:flush()

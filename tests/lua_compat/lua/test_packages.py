@@ -146,6 +146,29 @@ def test_logger(tmp_path: Path) -> None:
     assert log.with_name("train.log.eps").read_bytes().startswith(b"%!PS")
 
 
+def test_the_names_of_a_logger_are_those_last_set(tmp_path: Path) -> None:
+    code = """
+        local logger = require('optim').Logger(arg[1])
+        logger:add{ loss = 1 }
+        logger:setNames{ 'b' }
+        assert(#logger.names == 1 and logger.names.loss == nil)
+    """
+    run_lua(tmp_path, code, str(tmp_path / "log"))
+
+
+def test_a_class_outside_a_confusion_matrix_is_an_error(tmp_path: Path) -> None:
+    """Negative places do not count from the matrix's end."""
+    code = """
+        local matrix = require('optim').ConfusionMatrix(3)
+        for _, class in ipairs{ -1, 0, 10 } do
+           local ok, message = pcall(matrix.batchAdd, matrix, torch.Tensor{ class }, torch.Tensor{ 1 })
+           assert(not ok and message:find("bad argument #1 to 'indexAdd' (out of range", 1, true), message)
+        end
+        assert(matrix.mat:sum() == 0)
+    """
+    run_lua(tmp_path, code)
+
+
 def test_a_logger_that_cannot_draw_says_how_to_get_what_it_lacks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
