@@ -100,12 +100,9 @@ local function add(a, b, w, n)
 end
 -- The parameters as doubles; bias may be nil.
 local function parameters(x, weight, bias)
-   if not gates.typed(x.T, weight, bias) then return nil end
-   local w = numbers.of('weights', weight)
-   if not w then return nil end
-   local b = bias and numbers.of('biases', bias)
-   if bias and not b then return nil end
-   return w, b
+   local w = gates.typed(x.T, weight, bias) and numbers.of('weights', weight)
+   local b = w and bias and numbers.of('biases', bias)
+   if w and (b or not bias) then return w, b end
 end
 
 local function forward(t, out, x, weight, bias)

@@ -18,6 +18,8 @@ local lengths = require 'nn.shared.luajit.copy_rows'
 
 local floor, max, fill, cast, room = math.floor, math.max, ffi.fill, ffi.cast, rooms.room
 
+local into_planes = lengths.into_planes
+
 local windows = {}
 
 local MOST_TAPS = 1024
@@ -269,25 +271,20 @@ function windows.begin(g, p, count, n, start, several)
    for k = 0, count - 1 do few.fill_in_one_piece(p + k * n, start[k % several], n, size) end
 end
 
--- Copies contiguous rows of windows to `spread`, where rows are `wide` bytes apart, with a gap between frames, and
--- planes `of_plane` bytes. All planes are one loop.
-local spread_rows = templates.compile('nn.convolution.luajit.windows', [[
-   return function(g, spread, results, planes, of_plane)
-      local row, wide, frames, rows = g.columns * g.size, g.wide * g.size, g.frames, g.rows
-      local gap_of_frame = (g.high - rows) * wide
-      if g.gapless then row, wide, frames, rows, gap_of_frame = g.run * g.size, g.run * g.size, 1, 1, 0 end
-      local behind = of_plane - frames * (rows * wide + gap_of_frame) -- gap before the next plane
-      local r, f, to, from = 0, 0, 0, 0
-      for _ = 1, planes * frames * rows do
-         copy(spread + to, results + from, row)
-         to, from, r = to + wide, from + row, r + 1
-         if r == rows then
-            to, r, f = to + gap_of_frame, 0, f + 1
-            if f == frames then to, f = to + behind, 0 end
-         end
-      end
+-- Copies contiguous rows of windows to `spread`, where rows are g.wide numbers apart, frames g.high rows, and planes
+-- `of_plane` bytes.
+local function spread_rows(g, spread, results, planes, of_plane)
+   local size, frames, rows = g.size, g.frames, g.rows
+   local row, wide, whole = g.columns * size, g.wide * size, g.run * size
+   if g.gapless then return into_planes(whole)(spread, results, 1, planes, of_plane, whole, 0, whole) end
+   if frames == 1 then
+      return into_planes(row)(spread, results, planes, rows, wide, row, of_plane - rows * wide, row)
    end
-]], {})
+   for plane = 0, planes - 1 do
+      into_planes(row)(spread + plane * of_plane, results + plane * frames * rows * row, frames, rows, wide, row,
+         (g.high - rows) * wide, row)
+   end
+end
 
 -- Spreads n images of results at p, each `planes` x frames x rows x columns, to g.run numbers for each plane, with
 -- zeros in the gaps between rows; in each plane, one image follows another.
@@ -302,30 +299,25 @@ function windows.spread(g, p, planes, n)
    return spread
 end
 
--- Moves the g.windows results of each plane of n images from `results` to `mixed`, where the images of a plane follow
--- one another; and back.
-local mix, part = both_ways([[
-   return function(mixed, results, planes, n, bytes)
-      local i, c, at = 0, 0, 0
-      for _ = 1, n * planes do
-         $move
-         at, c = at + bytes, c + 1
-         if c == planes then c, i = 0, i + 1 end
-      end
-   end
-]], 'copy(mixed + (c * n + i) * bytes, results + at, bytes)', 'copy(results + at, mixed + (c * n + i) * bytes, bytes)')
-
 -- Rearranges n images of results at p so that the results of a plane form one row. Returns a pointer to them.
 function windows.mixed(g, p, planes, n)
    if n == 1 then return p end
    local bytes = g.windows * g.size
-   local mixed = room('spread', planes * n * bytes)
-   mix(mixed, p, planes, n, bytes)
+   local mixed, copy_planes = room('spread', planes * n * bytes), into_planes(bytes)
+   for i = 0, n - 1 do
+      copy_planes(mixed + i * bytes, p + i * planes * bytes, 1, planes, n * bytes, bytes, 0, bytes)
+   end
    return mixed
 end
 
 -- The inverse: moves such rows to n images of results at p.
-function windows.part(g, mixed, p, planes, n) part(mixed, p, planes, n, g.windows * g.size) end
+function windows.part(g, mixed, p, planes, n)
+   local bytes = g.windows * g.size
+   local copy_planes = into_planes(bytes)
+   for i = 0, n - 1 do
+      copy_planes(p + i * planes * bytes, mixed + i * bytes, 1, planes, bytes, n * bytes, 0, bytes)
+   end
+end
 
 local LEAST = 256 -- numbers in a row: products with shorter rows are slow
 

@@ -25,8 +25,7 @@ local function complete(g, x)
    local row, column = axis(x[last - 2], g.rows, g.kh), axis(x[last], g.columns, g.kw)
    return time and row and column and maxima.complete(g, x, time, row, column)
 end
-local of_images = geometry.of('rows, columns, kh, kw', 'times, kt' .. maxima.FIELDS, complete)
-local of_volumes = geometry.of('times, rows, columns, kt, kh, kw', maxima.FIELDS, complete)
+local geometry_of = geometry.of('rows, columns, kh, kw, times, kt', maxima.FIELDS, complete)
 
 -- Writes to `to` where the windows of a dimension begin (from 0), for a sample between 0 and 1, rounded in the tensor's
 -- type as in Torch7. distance: the stride of the dimension
@@ -69,9 +68,11 @@ local function lay_out(g, samples)
    return begins, places
 end
 
-function luajit.fractional_max_pooling(out, places, x, samples, ...)
-   local axes = select('#', ...) == 6 and 3 or 2
-   local g = maxima.are_for_lua(out, places, x, axes) and (axes == 3 and of_volumes or of_images)(x, ...)
+-- a to d: the numbers of windows and their sizes along rows and columns; for volumes, a to f: along time, too
+function luajit.fractional_max_pooling(out, places, x, samples, a, b, c, d, e, f)
+   local axes = e and 3 or 2
+   local g = maxima.are_for_lua(out, places, x, axes)
+      and (e and geometry_of(x, b, c, e, f, a, d) or not e and geometry_of(x, a, b, c, d))
    if not g or not gates.plain(samples, x.T) then return false end
    if samples.nd ~= 3 or samples[1] * samples[3] ~= g.planes or x.nd == axes + 2 and samples[1] ~= x[1]
       or samples[5] ~= axes then

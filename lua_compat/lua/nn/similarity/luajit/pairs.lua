@@ -33,10 +33,8 @@ local function dot(p, q, at, n)
    return sum
 end
 
--- Functions of a pair of rows: value(p, q, at, columns)
-local value = {}
-value.dot_product = dot
-function value.cosine_distance(p, q, at, n)
+-- Functions of a pair of rows
+local function cosine(p, q, at, n)
    return dot(p, q, at, n) / sqrt((dot(p, p, at, n) + EPSILON) * (dot(q, q, at, n) + EPSILON))
 end
 local function length(p, q, at, n)
@@ -59,11 +57,10 @@ local function distance(p, q, at, n)
 end
 
 -- Their gradients times g, which replace p and q.
-local slope = {}
-function slope.dot_product(p, q, at, n, g)
+local function slope_of_dot(p, q, at, n, g)
    for k = at, at + n - 1 do p[k], q[k] = g * q[k], g * p[k] end
 end
-function slope.cosine_distance(p, q, at, n, g)
+local function slope_of_cosine(p, q, at, n, g)
    local first, second = dot(p, p, at, n) + EPSILON, dot(q, q, at, n) + EPSILON
    local inverse = 1 / sqrt(first * second)
    local cosine = dot(p, q, at, n) * inverse
@@ -127,12 +124,13 @@ local function slopes(grad_a, grad_b, a, b, gradient, f, power)
    return write_both(grad_a, grad_b, a, p, q)
 end
 
-for _, name in ipairs{ 'dot_product', 'cosine_distance' } do
-   local f, f_slope = value[name], slope[name]
-   luajit[name] = function(out, a, b) return values(out, a, b, f) end
-   luajit[name .. '_gradients'] = function(grad_a, grad_b, a, b, gradient)
-      return slopes(grad_a, grad_b, a, b, gradient, f_slope)
-   end
+function luajit.dot_product(out, a, b) return values(out, a, b, dot) end
+function luajit.dot_product_gradients(grad_a, grad_b, a, b, gradient)
+   return slopes(grad_a, grad_b, a, b, gradient, slope_of_dot)
+end
+function luajit.cosine_distance(out, a, b) return values(out, a, b, cosine) end
+function luajit.cosine_distance_gradients(grad_a, grad_b, a, b, gradient)
+   return slopes(grad_a, grad_b, a, b, gradient, slope_of_cosine)
 end
 
 local function is_power(p) return p > 0 and p < huge or no 'a norm that is neither finite nor above 0' end
@@ -147,5 +145,5 @@ end
 
 return {
    both = both, raised = raised, dot = dot, may_write = may_write, write_both = write_both,
-   cosine = value.cosine_distance, cosine_slope = slope.cosine_distance,
+   cosine = cosine, cosine_slope = slope_of_cosine,
 }

@@ -6,6 +6,7 @@ local memory = require 'torch.core.memory'
 local blas = require 'torch.luajit.blas'
 local luajit, no = require('torch.core.ways').of_kernels()
 local gates = require 'nn.shared.luajit.gates'
+local all_within = require 'nn.shared.luajit.indices'
 
 local tonumber = tonumber
 local count, first_element, plain, apart = memory.count, memory.first_element, gates.plain, gates.apart
@@ -20,14 +21,7 @@ end
 
 -- Whether all elements of the vector t, of whole numbers, are in first..last.
 local function are_within(t, first, last)
-   if not gates.indices(t) or not gates.vector(t, t.T, t[1]) then return false end
-   local p, least, most = first_element(t), first, last
-   for k = 0, t[1] - 1 do
-      local at = tonumber(p[k])
-      if at < least then least = at end
-      if at > most then most = at end
-   end
-   return least == first and most == last or no 'a key without a row in the weight, or wrong sizes'
+   return gates.indices(t) and gates.vector(t, t.T, t[1]) and all_within(t, t[1], last, nil, first)
 end
 
 -- Whether keys, plus an offset, are rows of a weight (from 0).
