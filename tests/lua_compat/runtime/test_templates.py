@@ -35,6 +35,14 @@ def test_a_part_is_repeated_with_its_numbers() -> None:
     )
 
 
+def test_elements_are_processed_in_fours_and_then_one_by_one() -> None:
+    compiled(
+        "return function(p, n) $fours(k) return p end",
+        "{ elements = '$each($1, ;){p[k + @] = $1}' }",
+        check="local p = f({}, 6) for k = 0, 5 do assert(p[k] == (k < 4 and 4 or 1)) end assert(p[6] == nil)",
+    )
+
+
 def test_names_stand_for_what_is_given_and_for_functions_that_all_texts_may_call() -> None:
     compiled(
         "return function(x) return get(max(x, t.least), LARGE) end",

@@ -5,6 +5,7 @@ local blas = require 'torch.luajit.blas'
 local luajit, no = require('torch.core.ways').of_kernels()
 local gates = require 'nn.shared.luajit.gates'
 local rooms = require 'nn.shared.luajit.scratch'
+local lengths = require 'nn.shared.luajit.copy_rows'
 local sequences_of = require 'nn.shared.luajit.sequences'
 
 local sizes, windows_of = sequences_of.sizes, sequences_of.windows
@@ -39,14 +40,9 @@ local function rows_of(x, windows, span, step)
    local sequences, frames, features = sizes(x)
    if are_rows(windows, span, step, frames) then return p end
    local rows = room('columns', sequences * windows * span * features * T.size)
-   local bytes, hop, to = span * features * T.size, step * features * T.size, rows
-   for s = 0, sequences - 1 do
-      local from = p + s * frames * features * T.size
-      for _ = 1, windows do
-         ffi.copy(to, from, bytes)
-         to, from = to + bytes, from + hop
-      end
-   end
+   local bytes, hop = span * features * T.size, step * features * T.size
+   lengths.out_of_planes(bytes)(rows, p, sequences, windows, bytes, hop, frames * features * T.size - windows * hop,
+      bytes)
    return rows
 end
 

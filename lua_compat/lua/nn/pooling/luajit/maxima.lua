@@ -276,16 +276,11 @@ function maxima.may_add(gradient, x, grad_output, indices)
       and gates.same_size(grad_output, indices) and gates.plain(grad_output, x.T) and gates.plain(indices, indices.T)
 end
 
-function maxima.begin(gradient, x)
-   memory.resize_as(gradient, x)
-   return few.zero(gradient, count(gradient)) or no 'a gradient that LuaJIT does not fill'
-end
-
 -- Adds the gradients to their elements in x's planes, which have `axes` dimensions.
 function maxima.add_gradients(gradient, x, grad_output, indices, axes)
    local pixels, windows, n, nd = 1, 1, count(grad_output), x.nd
    for d = nd - axes + 1, nd do pixels, windows = pixels * x[2 * d - 1], windows * grad_output[2 * d - 1] end
-   if not maxima.begin(gradient, x) then return false end
+   if not gates.resized_as(gradient, x) or not few.zero(gradient, count(x)) then return false end
    local add = blas.reads_plainly(grad_output) and add_plainly or add_one_by_one
    return add(x.T, first_element(gradient), first_element(grad_output), first_element(indices), n, windows, pixels)
 end

@@ -49,7 +49,7 @@ function luajit.temporal_max_pooling_grad_input(gradient, x, grad_output, indice
       local at = tonumber(places[k])
       if not (at >= 0 and at < span) then return no 'a place outside its window' end
    end
-   if not maxima.begin(gradient, x) then return false end
+   if not gates.resized_as(gradient, x) or not few.zero(gradient, memory.count(x)) then return false end
    local p, per_sequence = first_element(gradient), windows * features
    for k = 0, n - 1 do
       local sequence, window, feature = math.floor(k / per_sequence), math.floor(k % per_sequence / features),

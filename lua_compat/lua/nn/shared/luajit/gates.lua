@@ -6,7 +6,6 @@ local no = require('torch.core.ways').no
 local blas = require 'torch.luajit.blas'
 local few = require 'torch.luajit.elementwise'
 local library = require 'torch.core.library'
-local rooms = require 'nn.shared.luajit.scratch'
 
 local count, is_contiguous, same_size = memory.count, memory.is_contiguous, memory.same_size
 local resize, resize_as = memory.resize, memory.resize_as
@@ -79,12 +78,33 @@ function gates.planes(x, axes, other)
       or no 'tensors of different sizes'
 end
 
--- Whether r has the sizes of x but the given rows and columns; planes and frames: if these differ, or exist.
-function gates.sized(r, x, rows, columns, planes, frames)
-   return rooms.is_sized(r, x, rows, columns, planes, frames) or no 'tensors of different sizes'
+-- Whether r has the sizes of x (images, sequences or, if frames are given, volumes) but the given rows and columns, and
+-- planes and frames if given.
+local function is_sized(r, x, rows, columns, planes, frames)
+   local nd, last = x.nd, 2 * x.nd - 1
+   if r.nd ~= nd or r[last - 2] ~= rows or r[last] ~= columns then return false end
+   if frames then
+      if r[last - 4] ~= frames then return false end
+      last = last - 2
+   end
+   return (last < 5 or r[last - 4] == (planes or x[last - 4])) and (last < 7 or r[1] == x[1])
 end
+
+function gates.sized(r, x, rows, columns, planes, frames)
+   return is_sized(r, x, rows, columns, planes, frames) or no 'tensors of different sizes'
+end
+
+-- Resizes r to these sizes; it must then be contiguous.
 function gates.begun(r, x, rows, columns, planes, frames)
-   return rooms.begin(r, x, rows, columns, planes, frames) or no 'a result that is not contiguous'
+   if not is_sized(r, x, rows, columns, planes, frames) then
+      local nd, sizes = x.nd, {}
+      for d = 1, nd do sizes[d] = x[2 * d - 1] end
+      sizes[nd - 1], sizes[nd], sizes[nd - 2] = rows, columns, frames or sizes[nd - 2]
+      local of_planes = nd - (frames and 3 or 2)
+      if of_planes > 0 then sizes[of_planes] = planes or sizes[of_planes] end
+      resize(r, nd, sizes)
+   end
+   return is_contiguous(r) or no 'a result that is not contiguous'
 end
 
 -- Whether out can be computed from x, which is contiguous; it then has the sizes of x but the given ones.
