@@ -47,16 +47,12 @@ end
 function luajit.spatial_subsampling_grad_parameters(grad_weight, grad_bias, x, grad_output, weight, bias, scale, kw, kh,
    dw, dh)
    local g = geometry_for(x, weight, bias, kw, kh, dw, dh)
-   if not g or not window_sums.are_results(g, grad_output, x)
-      or not (is_by_plane(grad_weight, x.T, g) and is_by_plane(grad_bias, x.T, g)) then
-      return false
-   end
+   if not g then return false end
    x, grad_output = in_one_piece(x), in_one_piece(grad_output)
-   if not (gates.plain(x, x.T) and gates.plain(grad_output, x.T) and gates.apart(grad_weight, x, grad_output)
-      and gates.apart(grad_bias, x, grad_output) and gates.lies_apart(grad_bias, grad_weight)) then
-      return false
-   end
-   accumulate(x.T, g.taps, window_sums.reads_plainly(x, grad_output))(g, nil, first_element(x),
-      first_element(grad_output), first_element(grad_weight), first_element(grad_bias), x.T.cast(scale))
-   return true
+   return window_sums.is_for_now(g) and gates.sized(grad_output, x, g.rows, g.columns)
+      and is_by_plane(grad_weight, x.T, g) and is_by_plane(grad_bias, x.T, g) and gates.plain(x, x.T)
+      and gates.plain(grad_output, x.T) and gates.apart(grad_weight, x, grad_output)
+      and gates.apart(grad_bias, x, grad_output) and gates.lies_apart(grad_bias, grad_weight)
+      and accumulate(x.T, g.taps, window_sums.reads_plainly(x, grad_output))(g, nil, first_element(x),
+         first_element(grad_output), first_element(grad_weight), first_element(grad_bias), x.T.cast(scale))
 end

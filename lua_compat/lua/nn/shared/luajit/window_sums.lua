@@ -164,13 +164,6 @@ end
 -- Whether windows over more elements than the limit are still for LuaJIT.
 function window_sums.is_for_now(g) return not (g.is_large and shared.pytorch) or no 'many elements' end
 
--- Whether t has the sizes of x with the windows' frames, rows and columns.
-function window_sums.are_results(g, t, x)
-   return window_sums.is_for_now(g) and t.T == x.T and gates.sized(t, x, g.rows, g.columns, nil, g.volumes and g.frames
-      or nil)
-      or no 'tensors of different sizes or types'
-end
-
 -- Copies n planes at `images`, whose elements have `size` bytes, to padded ones at `laid`, or back.
 function window_sums.copy_planes(g, n, laid, images, size, is_inward)
    local row, padded = g.width * size, g.wide * size
