@@ -16,6 +16,7 @@ Tensors are numpy arrays, ``lua_compat.t7`` tensors or PyTorch tensors; they are
 them: U8, I8, I16, I32, I64, F32, F64, little-endian.
 """
 
+import errno
 import math
 import os
 from collections.abc import Iterator, Mapping
@@ -197,16 +198,26 @@ class Group:
         raise HDF5Error(f"{place} is neither a group nor a dataset")
 
     def all(self) -> dict[str, Any]:
-        """Returns the group as a dict of arrays and dicts; a null dataset is None.
+        """Returns the group as a dict of arrays and dicts; a null dataset is None. Raises as ``walk``."""
+        tables: dict[tuple[str, ...], dict[str, Any]] = {(): {}}
+        for names, part in self.walk():
+            table = tables[names[:-1]]
+            if isinstance(part, DataSet):
+                table[names[-1]] = None if part.is_null else part.all()
+            else:
+                table[names[-1]] = tables[names] = {}
+        return tables[()]
+
+    def walk(self) -> Iterator[tuple[tuple[str, ...], Union["Group", DataSet]]]:
+        """Yields all groups and datasets in this group with their names from here, a group before its parts.
 
         Raises HDF5Error for a group that contains itself, or is in two places: a small file could be read as
         a tree without end.
         """
-        whole: dict[str, Any] = {}
         places: dict[int, str] = {}
-        todo: list[tuple[Group, dict[str, Any]]] = [(self, whole)]
+        todo: list[tuple[tuple[str, ...], Group]] = [((), self)]
         while todo:
-            group, table = todo.pop()
+            names, group = todo.pop()
             first = places.setdefault(group._address(), group._place)
             if first != group._place:
                 inside = group._place.startswith(f"{first.rstrip('/')}/")
@@ -215,12 +226,9 @@ class Group:
                 )
             for name in group.keys():  # noqa: SIM118
                 child = group._child(name)
-                if isinstance(child, DataSet):
-                    table[name] = None if child.is_null else child.all()
-                else:
-                    table[name] = {}
-                    todo.append((child, table[name]))
-        return whole
+                yield (*names, name), child
+                if isinstance(child, Group):
+                    todo.append(((*names, name), child))
 
     def _address(self) -> int:
         import h5py
@@ -239,8 +247,9 @@ class File(Group):
             raise ValueError(f"mode must be one of {', '.join(_MODES)}, not {mode!r}")
         try:
             self._file = h5py.File(path, mode)
-        except (FileNotFoundError, FileExistsError, PermissionError, IsADirectoryError):
-            raise
+        except (FileNotFoundError, FileExistsError, PermissionError, IsADirectoryError) as error:
+            code = error.errno or errno.EIO
+            raise type(error)(code, os.strerror(code), os.fspath(path)) from None
         except _UNREADABLE as error:
             raise HDF5Error(f"{os.fspath(path)}: cannot be opened as HDF5: {error}") from None
         try:

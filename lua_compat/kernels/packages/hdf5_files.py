@@ -52,8 +52,8 @@ class OpenFiles:
     def kernels(self) -> dict[str, Callable[..., Any]]:
         """Returns the kernels by name. They reach files: none is for untrusted scripts."""
         found = (
-            self.hdf5_open, self.hdf5_close, self.hdf5_names, self.hdf5_shape, self.hdf5_read,
-            self.hdf5_take, self.hdf5_unreadable, self.hdf5_write, self.hdf5_make_group,
+            self.hdf5_open, self.hdf5_close, self.hdf5_is_group, self.hdf5_shape, self.hdf5_read,
+            self.hdf5_take, self.hdf5_parts, self.hdf5_write, self.hdf5_make_group,
         )  # fmt: skip
         return {kernel.__name__: kernel for kernel in found}
 
@@ -73,12 +73,8 @@ class OpenFiles:
         if number in self._files:
             self._files.pop(number).close()
 
-    def hdf5_names(self, number: int, datapath: str) -> str | None:
-        """Returns the names in a group, each ended by a zero byte; None for a dataset."""
-        found = self._file(number).read(from_lua(datapath))
-        if isinstance(found, hdf5.DataSet):
-            return None
-        return "".join(to_lua(name) + "\0" for name in found.keys())  # noqa: SIM118
+    def hdf5_is_group(self, number: int, datapath: str) -> bool:
+        return isinstance(self._file(number).read(from_lua(datapath)), hdf5.Group)
 
     def _dataset(self, number: int, datapath: str) -> hdf5.DataSet:
         """Returns a dataset that can become a tensor."""
@@ -95,10 +91,16 @@ class OpenFiles:
         dataset = self._dataset(number, datapath)
         return _READ_AS[dataset.dtype.name], *dataset.dataspace_size()
 
-    def hdf5_unreadable(self, number: int, datapath: str) -> str | None:
-        """Returns why a dataset cannot become a tensor; None if it can, and for a group."""
-        found = self._file(number).read(from_lua(datapath))
-        return None if isinstance(found, hdf5.Group) else _unreadable(found)
+    def hdf5_parts(self, number: int, datapath: str) -> str:
+        """Returns what is in a group: for each part its path from there, then 'group', 'dataset', or why it
+        cannot become a tensor, each text ended by a zero byte."""
+        group = self._file(number).read(from_lua(datapath))
+        assert isinstance(group, hdf5.Group)
+        kinds = (
+            ("/".join(names), "group" if isinstance(part, hdf5.Group) else _unreadable(part) or "dataset")
+            for names, part in group.walk()
+        )
+        return "".join(f"{to_lua(path)}\0{kind}\0" for path, kind in kinds)
 
     def hdf5_read(self, number: int, datapath: str, *ranges: float) -> tuple[str | int, ...]:
         """Reads a dataset, or the block between first and last (from 1, both included) in each dimension, for

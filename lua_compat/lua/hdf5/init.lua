@@ -90,12 +90,6 @@ local Group = torch.class('hdf5.HDF5Group')
 
 function Group:__init(file, path) self._file, self._path = file, path end
 
-local function names(self)
-   local list = {}
-   for name in python.hdf5_names(self._file, self._path):gmatch('([^%z]+)%z') do list[#list + 1] = name end
-   return list
-end
-
 local function beneath(path, name) return (path == '/' and '' or path) .. '/' .. name end
 
 -- A group or dataset below this group; the path is text or a list of names.
@@ -103,20 +97,26 @@ function Group:read(path)
    if type(path) == 'table' then path = table.concat(path, '/') end
    local full = self._path
    for name in (path or ''):gmatch('[^/]+') do full = beneath(full, name) end
-   local is_group = python.hdf5_names(self._file, full) ~= nil
-   return (is_group and hdf5.HDF5Group or hdf5.HDF5DataSet)(self._file, full)
+   local class = python.hdf5_is_group(self._file, full) and hdf5.HDF5Group or hdf5.HDF5DataSet
+   return class(self._file, full)
 end
 
 -- The group as a table of tensors and tables. What cannot become a tensor is skipped, with a note.
 function Group:all()
-   local whole = {}
-   for _, name in ipairs(names(self)) do
-      local part = self:read(name)
-      local problem = python.hdf5_unreadable(part._file, part._path)
-      if problem then io.stderr:write(('hdf5: %s is left out: %s\n'):format(part._path, problem))
-      else whole[name] = part:all() end
+   local tables = { [''] = {} }
+   for path, kind in python.hdf5_parts(self._file, self._path):gmatch('([^%z]+)%z([^%z]+)%z') do
+      local above, name = path:match('^(.-)/?([^/]+)$')
+      local full = beneath(self._path, path)
+      if kind == 'group' then
+         tables[path] = {}
+         tables[above][name] = tables[path]
+      elseif kind == 'dataset' then
+         tables[above][name] = hdf5.HDF5DataSet(self._file, full):all()
+      else
+         io.stderr:write(('hdf5: %s is left out: %s\n'):format(full, kind))
+      end
    end
-   return whole
+   return tables['']
 end
 
 function Group:close() end

@@ -506,6 +506,32 @@ def test_hdf5(tmp_path: Path) -> None:
         assert file["table/chars"].dtype == np.int8 and file["later"][0] == 255
 
 
+def test_hdf5_reads_no_tree_without_end(tmp_path: Path) -> None:
+    import h5py
+
+    with h5py.File(tmp_path / "loop.h5", "w") as file:
+        file["inner/x"] = [1.0]
+        file["inner/again"] = file["inner"]
+        file["other/x"] = [2.0]
+        file["twice"] = file["other"]
+    run_lua(
+        tmp_path,
+        """
+        require 'hdf5'
+        local file = hdf5.open(arg[1], 'r')
+        for problem, f in pairs{
+           ['loop.h5:/inner contains itself'] = function() file:read('inner'):all() end,
+           ['loop.h5:/other is the same group as'] = function() file:all() end,
+           ['No such file or directory: absent.h5'] = function() hdf5.open('absent.h5', 'r') end,
+        } do
+           local ok, said = pcall(f)
+           assert(not ok and said:find(problem, 1, true), problem .. ' but: ' .. tostring(said))
+        end
+        """,
+        str(tmp_path / "loop.h5"),
+    )
+
+
 def test_a_line_search_sees_the_gradients_that_torch7_s_sees(tmp_path: Path) -> None:
     """A function that gives one tensor again and again, as with getParameters: figures of real Torch7."""
     run_lua(
