@@ -495,3 +495,16 @@ def test_products_of_tables_whose_sizes_differ(count: int) -> None:
            end
         end
     """)
+
+
+@pytest.mark.parametrize("layer", ["CMul", "CAdd"])
+def test_a_result_that_is_not_contiguous_is_refused_as_in_torch7(layer: str, tmp_path: Path) -> None:
+    """What is computed in a copy would be lost."""
+    code = f"""
+        require 'nn'
+        local layer = nn.{layer}(5)
+        layer.output = torch.zeros(2, 7):narrow(2, 1, 5)
+        local ok, message = pcall(layer.forward, layer, torch.ones(2, 5))
+        assert(not ok and message:find('expecting a contiguous tensor', 1, true), message)
+    """
+    run_lua(tmp_path, code)

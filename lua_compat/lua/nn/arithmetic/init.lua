@@ -98,7 +98,7 @@ end
 local function matched(parameter, t)
    if parameter:nElement() == t:nElement() then return parameter:view(t:size()), t end
    if parameter:dim() == t:dim() then return parameter, t end
-   return parameter:view(1, -1), t:contiguous():view(t:size(1), -1)
+   return parameter:view(1, -1), t:view(t:size(1), -1)
 end
 
 -- The sums of `values` over the dimensions in which the parameter has size 1, in a tensor of self that is reused by the
@@ -133,7 +133,7 @@ local function elementwise(name, parameter_name, gradient_name)
 
    -- gradient += scale * values, values of the input's shape
    function class:accumulate(values, scale)
-      local gradient, viewed = matched(self[gradient_name], values)
+      local gradient, viewed = matched(self[gradient_name], values:contiguous())
       gradient:add(scale, summed(self, viewed, gradient))
    end
 
