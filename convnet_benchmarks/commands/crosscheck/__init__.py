@@ -4,7 +4,7 @@ import argparse
 import json
 from collections.abc import Sequence
 from contextlib import nullcontext
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks.commands.crosscheck.report import log_report, tensor_report
 from convnet_benchmarks.commands.crosscheck.runs import compare_logs
@@ -77,11 +77,10 @@ def _parser(program: str) -> argparse.ArgumentParser:
         help="largest error accepted, over the tensor's largest value "
         "[double 1e-9, float 1e-5, half 1e-3, bfloat16 1e-2, integers 0; a model: double 1e-6, float 1e-5]",
     )
-    parser.add_argument("--atol", type=_not_negative, default=0.0, metavar="X", help="added to it [0]")
+    parser.add_argument("--atol", type=_not_negative, metavar="X", help="added to it [0]")
     parser.add_argument(
         "--only",
         action="append",
-        default=[],
         metavar="PATTERN",
         help="compare only paths such as '*.weight' (may be repeated)",
     )
@@ -94,7 +93,6 @@ def _parser(program: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "--mode",
         choices=("recorded", "train", "evaluate"),
-        default="recorded",
         help="of a model: run it in this mode [as the file says]",
     )
     lua = parser.add_argument_group("a Lua script")
@@ -102,13 +100,10 @@ def _parser(program: str) -> argparse.ArgumentParser:
         "--lua", metavar="SCRIPT", help="a script that returns a net, or that writes what A holds"
     )
     lua.add_argument("--net", metavar="NAME", help="the Python net [the script's name]")
-    lua.add_argument(
-        "--seed", type=seed, default=1, metavar="N", help="of the parameters; the input's is N + 1 [1]"
-    )
-    lua.add_argument("--batch-size", type=positive, default=2, metavar="N", help="images in the input [2]")
+    lua.add_argument("--seed", type=seed, metavar="N", help="of the parameters; the input's is N + 1 [1]")
+    lua.add_argument("--batch-size", type=positive, metavar="N", help="images in the input [2]")
     lua.add_argument(
         "--lua-args",
-        default="{out}",
         metavar="WORDS",
         help="with A: the script's arguments, {out} being the file it is to write [{out}]",
     )
@@ -165,6 +160,16 @@ def _compare(options: argparse.Namespace) -> "Report":
     return _compare_results(options) if kinds[0] else _compare_runs(options)
 
 
+def _for(compared: str, options: argparse.Namespace, **defaults: Any) -> argparse.Namespace:
+    """Returns the options, those that apply with ``defaults``. Raises UserError if another is given."""
+    names = ("rtol", "atol", "only", "max_slowdown", "mode", "net", "seed", "batch_size", "lua_args")
+    given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    for name in (name for name in given if name not in defaults):
+        wrong, *accepted = (f"--{one.replace('_', '-')}" for one in (name, *defaults))
+        raise UserError(f"option {wrong}: is not for {compared}; accepted: {', '.join(accepted)}")
+    return argparse.Namespace(**{**vars(options), **defaults, **given})
+
+
 def _is_result_file(path: str) -> bool:
     from convnet_benchmarks.commands.crosscheck.readers import kind_of
 
@@ -180,11 +185,12 @@ def _compare_model(options: argparse.Namespace, model: str, lua_files: Sequence[
 
     other = None if options.b is None else load_results(options.b)
     value = load_t7(model)
-    tolerance = Tolerance(options.rtol, options.atol, RELATIVE_TOLERANCES)
     try:
         recorded = find_recorded(value, other)
         if recorded is None:
             return None
+        options = _for("a model", options, rtol=None, atol=0.0, mode="recorded")
+        tolerance = Tolerance(options.rtol, options.atol, RELATIVE_TOLERANCES)
         comparisons, notes = compare_model(recorded, tolerance, options.mode, model, lua_files)
     except UserError as error:
         raise UserError(f"{model}: {str(error).removeprefix(f'{model}: ')}") from None
@@ -196,18 +202,18 @@ def _compare_lua(options: argparse.Namespace) -> "Report":
     from convnet_benchmarks.commands.crosscheck import lua as crosscheck_lua
     from convnet_benchmarks.commands.crosscheck.tensors import Tolerance
 
-    tolerance, only = Tolerance(options.rtol, options.atol), tuple(options.only)
+    common: dict[str, Any] = {"rtol": None, "atol": 0.0, "only": []}
     if options.b is not None:
         raise UserError(f"{options.b}: --lua is B already; give A, or neither")
     if options.a is not None:
-        if options.net is not None:
-            raise UserError(
-                f"option --net: {options.a} is what the script is compared with; use only one of the two"
-            )
+        options = _for("a script and its file", options, **common, lua_args="{out}")
+        tolerance, only = Tolerance(options.rtol, options.atol), tuple(options.only)
         comparisons = crosscheck_lua.compare_with_recorded(
             options.a, options.lua, options.lua_args, tolerance, only
         )
         return tensor_report((options.a, f"{options.lua} run by th"), comparisons, "lua script")
+    options = _for("a Lua net", options, **common, net=None, seed=1, batch_size=2)
+    tolerance, only = Tolerance(options.rtol, options.atol), tuple(options.only)
     comparisons, net, notes = crosscheck_lua.compare_net(
         options.lua, options.net, options.seed, options.batch_size, tolerance, only
     )
@@ -215,6 +221,7 @@ def _compare_lua(options: argparse.Namespace) -> "Report":
 
 
 def _compare_runs(options: argparse.Namespace) -> "Report":
+    options = _for("two runs", options, max_slowdown=None)
     names = (options.a, options.b)
     a, b = map(load_runs, names)
     headings = [
@@ -228,6 +235,7 @@ def _compare_results(options: argparse.Namespace) -> "Report":
     from convnet_benchmarks.commands.crosscheck.tensors import Tolerance, compare_trees
     from convnet_benchmarks.commands.crosscheck.tree import load_results
 
+    options = _for("result files", options, rtol=None, atol=0.0, only=[])
     tolerance = Tolerance(options.rtol, options.atol)
     a, b = load_results(options.a), load_results(options.b)
     comparisons = compare_trees(a, b, tolerance, tuple(options.only))

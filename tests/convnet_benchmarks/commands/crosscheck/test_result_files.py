@@ -47,6 +47,35 @@ def test_unlike_runs_are_refused_with_what_differs(other: str, differs: str) -> 
     assert differs in done.stderr and len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    ("arguments", "wrong", "accepted"),
+    [
+        (
+            ("logs/benchmark_cpu.log",) * 2 + ("--only", "TOTAL"),
+            "--only: is not for two runs",
+            "--max-slowdown",
+        ),
+        (
+            ("t7/net.bin.t7",) * 2 + ("--seed", "2"),
+            "--seed: is not for result files",
+            "--rtol, --atol, --only",
+        ),
+        (("t7/net.bin.t7", "--net", "vgg_a"), "--net: is not for a model", "--rtol, --atol, --mode"),
+        (
+            ("t7/net.bin.t7", "--lua", "t7/net.bin.t7", "--net", "vgg_a"),
+            "--net: is not for a script and its file",
+            "--rtol, --atol, --only, --lua-args",
+        ),
+    ],
+)
+def test_an_option_that_does_not_apply_is_refused(
+    crosscheck: Command, arguments: tuple[str, ...], wrong: str, accepted: str
+) -> None:
+    code, stdout, stderr, _ = crosscheck(*(GOLDEN / word if "/" in word else word for word in arguments))
+    assert (code, stdout) == (2, "")
+    assert stderr.endswith(f"option {wrong}; accepted: {accepted}\n")
+
+
 def test_bad_input_as_typed() -> None:
     done = run_python("-m", "convnet_benchmarks", "crosscheck", "nothere.t7")
     assert (done.returncode, done.stdout) == (2, "")
