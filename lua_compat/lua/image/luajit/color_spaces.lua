@@ -107,7 +107,7 @@ local EXPANDED = [[
 ]]
 
 local EPSILON, KAPPA = 216 / 24389, 24389 / 27
-local pow, codes = templates.functions.pow, types.codes_of_reals
+local pow = templates.functions.pow
 
 local function root(v) return v > EPSILON and pow(v, 1 / 3) or (KAPPA * v + 16) / 116 end
 
@@ -118,20 +118,17 @@ end
 
 local function compressed(v) return v <= 0.0031308 and 12.92 * v or 1.055 * pow(v, 1 / 2.4) - 0.055 end
 
-local function compile(code, text, values, also)
-   also.round, also.single = code == types.Double.code and '($1)' or 'single($1)', types.Float.cast
-   return templates.compile('image.luajit.color_spaces', text, values, also)
-end
-
-local channel_of = templates.for_each(codes, function(code) return compile(code, CHANNEL, {}, {}) end)
-local expanded_of = templates.for_each(codes, function(code) return compile(code, EXPANDED, {}, {}) end)
+local NAME = 'image.luajit.color_spaces'
+local channel_of, expanded_of = types.compiled(NAME, CHANNEL, {}), types.compiled(NAME, EXPANDED, {})
 
 local spaces = {}
 for name, formula in pairs(FORMULAS) do
-   local convert_of = templates.for_each(codes, function(code)
-      return compile(code, CONVERT, { formula = formula[1], get = types[code].get }, { rest = formula.rest,
-         channel = channel_of(code), expanded = expanded_of(code), root = root, cube = cube, compressed = compressed,
-         white_x = 0.950456, white_z = 1.088754, epsilon = EPSILON, kappa = KAPPA })
+   local convert_of = templates.for_each(types.codes_of_reals, function(code)
+      local T = types[code]
+      return templates.compile(NAME, CONVERT, { formula = formula[1], get = T.get }, { rest = formula.rest,
+         round = T == types.Double and '($1)' or 'to_type($1)', to_type = T.cast, channel = channel_of(T),
+         expanded = expanded_of(T), root = root, cube = cube, compressed = compressed, white_x = 0.950456,
+         white_z = 1.088754, epsilon = EPSILON, kappa = KAPPA })
    end)
    -- Converts src: contiguous tensors of the same real type.
    spaces[name] = function(out, src)

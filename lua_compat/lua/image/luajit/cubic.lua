@@ -1,6 +1,5 @@
 -- A Catmull-Rom spline through four numbers, for each real type: at x from the second (0) to the third (1). As in
 -- Torch7, its last steps are in double precision.
-local templates = require 'torch.core.templates'
 local types = require 'torch.core.types'
 
 local CUBIC = [[
@@ -12,8 +11,4 @@ local CUBIC = [[
    end
 ]]
 
-return templates.for_each(types.codes_of_reals, function(code)
-   local is_double = code == types.Double.code
-   return templates.compile('image.luajit.cubic', CUBIC, { round = is_double and '($1)' or 'single($1)' },
-      { single = types.Float.cast })
-end)
+return types.compiled('image.luajit.cubic', CUBIC, {})

@@ -204,7 +204,7 @@ local function to_whole(v) return v >= 0 and floor(v + 0.5) or -floor(0.5 - v) e
 
 local near_of = templates.for_each(types.codes_of_reals, function(code)
    local T = types[code]
-   local patch, padded = compile(PATCH, { cubic = cubic_of(code), get = T.get, near = T.array(16),
+   local patch, padded = compile(PATCH, { cubic = cubic_of(T), get = T.get, near = T.array(16),
       pointer = T.pointer })
    return { patch = patch, padded = padded }
 end)

@@ -202,12 +202,12 @@ for way, value in pairs(VALUES) do
       local T = types[key % 16]
       return compile(ACROSS, { value = value, stored = stored_as(T):gsub('%$1', 'v'), get = T.get, ends = ENDS[way] },
          { x = 'line[first + $1]', single = single, round = rounded_in(T), to = T.cast, add = added(floor(key / 16)),
-            cubic = cubic_of(T.real and T.code or types.Float.code) })
+            cubic = cubic_of(T.real and T or types.Float) })
    end)
    down_of[way] = templates.for_each(types.codes_of_reals, function(code)
       local T = types[code]
       return compile(DOWN, { row = ROWS[way], size = T.size, edges = way == 'cubic' and EDGES or '' },
-         { value = value, x = 'a[x + $1 * width]', single = single, round = rounded_in(T), cubic = cubic_of(T.code) })
+         { value = value, x = 'a[x + $1 * width]', single = single, round = rounded_in(T), cubic = cubic_of(T) })
    end)
 end
 

@@ -186,11 +186,12 @@ for code = 1, #hosts do
 end
 
 -- Returns a function of a type of real numbers (or of one of those codes) that returns the text, compiled for that type
--- with its functions: traces are for one type of memory.
+-- with its functions, and $round(...), which rounds to it: traces are for one type of memory.
 function types.compiled(name, text, values, codes)
    local made = templates.for_each(codes or types.codes_of_reals, function(code)
       local T = types[code]
-      return templates.compile(name, text, values, { get = T.get, set = T.set, to_type = T.cast })
+      return templates.compile(name, text, values, { get = T.get, set = T.set, to_type = T.cast,
+         round = T == types.Double and '($1)' or 'to_type($1)' })
    end)
    return function(T) return made(T.host.code) end
 end

@@ -41,14 +41,6 @@ local function read(table, inputs, outputs, transposed)
    return true
 end
 
--- The weight of a dense convolution, filled with zeros.
-local function dense_weight(T, first, second, kh, kw)
-   local dense = memory.temporary(T)
-   memory.resize(dense, 4, { first, second, kh, kw })
-   ffi.fill(bytes_at(dense), first * second * kh * kw * T.size)
-   return dense
-end
-
 -- The weight of a dense convolution, and the routines; nil if Python has to compute. multiplied: whether the input is
 -- multiplied by the zeros between unconnected planes, so that it must be finite.
 local function densified(multiplied, x, weight, bias, table, full, is_filled)
@@ -63,10 +55,10 @@ local function densified(multiplied, x, weight, bias, table, full, is_filled)
    if not gates.few(inputs * outputs * weight[3] * weight[5], MOST) or not read(table, inputs, outputs, full) then
       return nil
    end
-   local routine, dense = blas.of_rows(T), dense_weight(T, full and inputs or outputs, full and outputs or inputs,
-      weight[3], weight[5])
+   local routine, dense, taps = blas.of_rows(T), memory.temporary(T), weight[3] * weight[5]
+   memory.resize(dense, 4, { full and inputs or outputs, full and outputs or inputs, weight[3], weight[5] })
+   ffi.fill(bytes_at(dense), inputs * outputs * taps * T.size)
    if is_filled then
-      local taps = weight[3] * weight[5]
       local to, from, bytes = bytes_at(dense), bytes_at(weight), taps * T.size
       for k = 0, weight[1] - 1 do blas.add(routine, taps, from + k * bytes, to + places[k] * bytes) end
    end

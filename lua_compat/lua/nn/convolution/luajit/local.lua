@@ -16,7 +16,7 @@ local MOST = 2 ^ 17 -- multiplications
 
 -- The geometry of a layer with this number of weights.
 local geometry_of = geometry.of('kw, kh, dw, dh, pw, ph, weights', [[samples, inputs, height, width, high, wide, rows,
-   columns, places, elements, outputs, sizes, distances]], function(g, x)
+   columns, places, elements, outputs, distances]], function(g, x)
    if not (gates.planes(x, 2) and gates.whole(1, g.kw, g.kh, g.dw, g.dh) and gates.whole(0, g.pw, g.ph)) then
       return nil
    end
@@ -32,7 +32,6 @@ local geometry_of = geometry.of('kw, kh, dw, dh, pw, ph, weights', [[samples, in
       or not gates.few(g.inputs * g.high * g.wide, MOST) then
       return nil
    end
-   g.sizes = nd == 4 and { x[1], g.outputs, g.rows, g.columns } or { g.outputs, g.rows, g.columns }
    local distances, k = ffi.new('int32_t[?]', g.elements), 0
    for plane = 0, g.inputs - 1 do
       for i = 0, g.kh - 1 do
@@ -85,7 +84,7 @@ function luajit.local_convolution(out, x, weight, bias, ...)
    if not (g and gates.typed(x.T, out) and gates.apart(out, x, weight, bias)) then return false end
    local p, w = numbers.of('first', x), numbers.seen('weights', weight, MOST)
    local b = bias and numbers.seen('biases', bias, MOST)
-   if not p or not w or bias and not b or not gates.resized(out, x.nd, g.sizes) then return false end
+   if not p or not w or bias and not b or not gates.begun(out, x, g.rows, g.columns, g.outputs) then return false end
    local r, n, outputs, places, distances = first_element(out), g.elements, g.outputs, g.places, g.distances
    local laid = new_planes(g)
    for sample = 0, g.samples - 1 do

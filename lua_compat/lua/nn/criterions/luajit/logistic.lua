@@ -57,9 +57,6 @@ function logistic.forward.log_sigmoid(r, x, _, _, n)
    return write(r, z, -1)
 end
 
-local function times(z, g, n)
-   for k = 0, n - 1 do z[k] = z[k] * g[k] end
-end
 function logistic.backward.soft_plus(r, x, gradient, beta, n, threshold)
    if not gates.plain(r, r.T) then return false end
    local z, g = both(x, gradient)
@@ -102,7 +99,7 @@ function logistic.soft_margin_gradient(r, x, y, average)
    if not z then return false end
    local n = count(x)
    squash(z, n)
-   times(z, w, n)
+   for k = 0, n - 1 do z[k] = z[k] * w[k] end
    return gates.resized_as(r, x) and write(r, z, average and -1 / n or -1)
 end
 

@@ -92,23 +92,17 @@ end
 
 -- Scales each of the n named rows of the weight q whose left[row] is not zero to a p-norm of at most `maximum`.
 local RENORM = [[
-   -- The p-norm of n numbers from q[first] on
-   local function norm_of(q, first, n, p)
-      local sum = 0
-      for j = first, first + n - 1 do
-         local x = abs(get(q, j))
-         sum = sum + (p == 1 and x or p == 2 and x * x or x ^ p)
-      end
-      return of_sum(sum, p)
-   end
-
    return function(q, named, n, columns, maximum, p, left)
       for k = 0, n - 1 do
          local at = named[k]
          if left[at] > 0 then -- each row only once
             left[at] = 0
-            local first = (at - 1) * columns
-            local norm = norm_of(q, first, columns, p)
+            local first, sum = (at - 1) * columns, 0
+            for j = first, first + columns - 1 do
+               local x = abs(get(q, j))
+               sum = sum + (p == 1 and x or p == 2 and x * x or x ^ p)
+            end
+            local norm = of_sum(sum, p)
             if norm > maximum then
                local factor = maximum / (norm + 1e-7)
                for j = first, first + columns - 1 do q[j] = get(q, j) * factor end

@@ -44,12 +44,6 @@ local function slopes_by_largest(p, g, at, n, largest, divisor, along)
    p[place] = p[place] - slope
 end
 
--- For powers below 2, eps is added as in Torch7, so that nothing is divided by 0.
-local function slopes_by_power(p, g, at, n, power, divisor, along, eps)
-   local more = power < 2 and eps or 0
-   for k = at, at + n - 1 do p[k] = g[k] / divisor - along * p[k] * raised(abs(p[k]) + more, power - 2) end
-end
-
 function luajit.normalize_gradient(gradient, x, grad_output, power, eps)
    if not (power > 0) then return no 'a power that is not above 0' end
    if not gates.typed(x.T, gradient) or not gates.apart(gradient, x, grad_output) then return false end
@@ -64,7 +58,10 @@ function luajit.normalize_gradient(gradient, x, grad_output, power, eps)
       if power == huge then
          slopes_by_largest(p, g, at, columns, sum, divisor, along)
       else
-         slopes_by_power(p, g, at, columns, power, divisor, along, eps)
+         local more = power < 2 and eps or 0 -- as in Torch7, so that nothing is divided by 0
+         for k = at, at + columns - 1 do
+            p[k] = g[k] / divisor - along * p[k] * raised(abs(p[k]) + more, power - 2)
+         end
       end
    end
    return gates.resized_as(gradient, x) and numbers.write(gradient, p, 1)
