@@ -164,18 +164,26 @@ class StudyOutput:
 
 @contextlib.contextmanager
 def open_output(
-    kind: str, options: argparse.Namespace, *, others: Sequence[str] = (), inputs: Sequence[str] = ()
+    kind: str,
+    options: argparse.Namespace,
+    *,
+    others: Sequence[str] = (),
+    inputs: Sequence[str] = (),
+    reads: Sequence[str] = (),
 ) -> Iterator[StudyOutput]:
     """Yields the output of the study ``kind``.
 
-    ``others``: what else of ``options`` is a file that the study writes; ``inputs``: paths that it reads.
+    ``others``, ``reads``: what else of ``options`` is a file that the study writes, or reads; ``inputs``:
+    paths that it reads.
     Raises UserError if a file cannot be written, or is one of the others.
     """
     with contextlib.ExitStack() as stack:
         given = {name: getattr(options, name) for name in (*_FILES, *others)}
         given = {name: path for name, path in given.items() if path is not None}
+        read = {f"option --{name}": getattr(options, name) for name in reads}
         output.check_distinct(
-            [(f"--{name}", path) for name, path in given.items()], [("FILE", path) for path in inputs]
+            [(f"--{name}", path) for name, path in given.items()],
+            [("FILE", path) for path in inputs] + [(name, path) for name, path in read.items() if path],
         )
         files = {
             name: stack.enter_context(OutputFile(f"--{name}", given[name]))

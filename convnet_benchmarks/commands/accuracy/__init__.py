@@ -19,7 +19,8 @@ _EXAMPLES = (
 def main(arguments: Sequence[str], program: str) -> int:
     """Runs the command. Returns 0; raises UserError for bad options, files and examples."""
     options = _parser(program).parse_args(arguments)
-    with open_output("accuracy", options) as output:
+    files = ("weights", "labels", "classes")
+    with open_output("accuracy", options, others=["save"], reads=files) as output:
         from convnet_benchmarks.commands.accuracy.study import run
 
         run(options, output)

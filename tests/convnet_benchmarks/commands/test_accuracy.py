@@ -276,6 +276,8 @@ def test_weights_that_are_none(capsys: pytest.CaptureFixture[str], tmp_path: Pat
         (("--backends", "stock+OMP_PROC_BIND=true"), "variables are for the command backends"),
         (("--save", "net.onnx"), "option --save: 'net.onnx' must end in"),
         (("--get", "net"), "option --get: needs --weights"),
+        (("--save", "net.pt", "--json", "net.pt"), "'net.pt' is also the file of option --json"),
+        (("--weights", "w.pt", "--csv", "./w.pt"), "'./w.pt' is also the file of option --weights; give"),
         (("--weights", "/"), "/: a state_dict must end in .pt, .pth, .safetensors"),
         (("--mean", "a"), "--mean"),
     ],
