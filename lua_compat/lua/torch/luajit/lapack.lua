@@ -20,23 +20,19 @@ local MOST = 2 ^ 14 -- elements of a matrix; for larger ones the call of Python 
 
 -- The routines' parameters (core/library.lua).
 local TAKEN = { getrf = 'vvvvvv', getrs = 'cvvvvvvvv', potrf = 'cvvvv', potrs = 'cvvvvvvv', potri = 'cvvvv',
-   syevd = 'ccvvvvvvvvv',
-   gesdd = 'cvvvvvvvvvvvvv', geqrf = 'vvvvvvvv', orgqr = 'vvvvvvvvv' }
+   syevd = 'ccvvvvvvvvv', gesdd = 'cvvvvvvvvvvvvv', geqrf = 'vvvvvvvv', orgqr = 'vvvvvvvvv' }
 
 local found -- by type name; false if the library lacks one
 local function find()
    if found then return end
    local all = {}
    for name, letter in pairs{ Double = 'd', Float = 's' } do
-      local routines = {}
+      local routines, are_complete = {}, true
       for routine, taken in pairs(TAKEN) do
-         routines[routine] = routines and library.routine(letter .. routine .. '_', taken)
-         if not routines[routine] then
-            routines = false
-            break
-         end
+         routines[routine] = library.routine(letter .. routine .. '_', taken)
+         are_complete = are_complete and routines[routine]
       end
-      all[name] = routines
+      all[name] = are_complete and routines
    end
    found = all
 end

@@ -19,9 +19,8 @@ local MOST = 2 ^ 15 -- elements
 -- sign.)
 local BITS = {
    Byte = { 'uint8_t *', 'q[i]' }, Char = { 'int8_t *', 'q[i]' }, Short = { 'int16_t *', 'q[i]' },
-      Int = { 'int32_t *', 'q[i]' },
-   Long = { 'int32_t *', 'bor(q[2 * i], q[2 * i + 1])' }, Float = { 'int32_t *', 'lshift(q[i], 1)' },
-   Double = { 'int32_t *', 'bor(q[2 * i], lshift(q[2 * i + 1], 1))' },
+   Int = { 'int32_t *', 'q[i]' }, Long = { 'int32_t *', 'bor(q[2 * i], q[2 * i + 1])' },
+   Float = { 'int32_t *', 'lshift(q[i], 1)' }, Double = { 'int32_t *', 'bor(q[2 * i], lshift(q[2 * i + 1], 1))' },
 }
 local names = {}
 for name in pairs(BITS) do names[#names + 1] = name end

@@ -15,28 +15,20 @@ local MOST = 2 ^ 14 -- weights, including the zeros
 local MOST_CONNECTIONS = 2 ^ 10
 local places = ffi.new('int32_t[?]', MOST_CONNECTIONS) -- by connection: the index of its weight
 
--- The highest input plane in a contiguous connection table; nil if Python has to compute.
-local function most_connected(table)
+-- Fills `places` for these numbers of planes. Returns whether the table is a list of pairs of planes that exist.
+-- transposed: inputs come first.
+local function read(table, inputs, outputs, transposed)
    if table.nd ~= 2 or table[3] ~= 2 then return no 'a table that is not a list of pairs' end
    if not (gates.few(table[1], MOST_CONNECTIONS) and gates.typed(table.T, table) and gates.plain(table, table.T)) then
-      return nil
+      return false
    end
-   local get, p, most = table.T.get, table.S.p + table.off, 1
-   for k = 0, table[1] - 1 do
-      local from = get(p, 2 * k)
-      if not (from >= 1 and from % 1 == 0 and from <= MOST) then return no 'a plane that does not exist' end
-      if from > most then most = from end
-   end
-   return most
-end
-
--- Fills `places` for these numbers of planes. Returns whether all planes exist. transposed: inputs come first.
-local function read(table, inputs, outputs, transposed)
    local get, p = table.T.get, table.S.p + table.off
    for k = 0, table[1] - 1 do
-      local from, to = get(p, 2 * k) - 1, get(p, 2 * k + 1)
-      if not (to >= 1 and to <= outputs and to % 1 == 0) then return no 'a plane that does not exist' end
-      places[k] = transposed and from * outputs + to - 1 or (to - 1) * inputs + from
+      local from, to = get(p, 2 * k) - 1, get(p, 2 * k + 1) - 1
+      if not (from >= 0 and from < inputs and from % 1 == 0 and to >= 0 and to < outputs and to % 1 == 0) then
+         return no 'a plane that does not exist'
+      end
+      places[k] = transposed and from * outputs + to or to * inputs + from
    end
    return true
 end
@@ -49,9 +41,7 @@ local function densified(multiplied, x, weight, bias, table, full, is_filled)
    if not (gates.planes(x, 2) and gates.typed(T, x, bias) and gates.plain(weight, T) and gates.finite(multiplied)) then
       return nil
    end
-   local inputs, connected = x[2 * x.nd - 5], most_connected(table)
-   if not connected then return nil end
-   if inputs < connected then return no 'planes that do not exist' end
+   local inputs = x[2 * x.nd - 5]
    if not gates.few(inputs * outputs * weight[3] * weight[5], MOST) or not read(table, inputs, outputs, full) then
       return nil
    end

@@ -21,9 +21,8 @@ local MOST, MOST_ELEMENTS = 2 ^ 19, 2 ^ 16 -- multiplications, and elements of a
 -- height and width of planes, borders (ph, pw), windows (kh, kw) and strides (dh, dw); the steps in the input (of_),
 -- the output (to_), the weight (w_) and the bias (b_); and the output's sizes.
 local FIELDS = [[samples, planes, results, height, width, kw, kh, dw, dh, pw, ph, of_plane, of_row, of_column,
-   of_sample,
-   rows, columns, wide, high, starts, to_result, to_row, to_column, to_plane, to_sample, sizes, w_plane, w_result,
-   w_element, b_plane, b_result]]
+   of_sample, rows, columns, wide, high, starts, to_result, to_row, to_column, to_plane, to_sample, sizes, w_plane,
+   w_result, w_element, b_plane, b_result]]
 local function complete(g)
    if not (gates.whole(1, g.kw, g.kh, g.dw, g.dh) and gates.whole(1, g.results) and gates.whole(0, g.pw, g.ph)) then
       return false

@@ -70,9 +70,8 @@ end
 --    in_place: an image is laid out as it lies; gapless: so are the windows of one
 --    covers: the kernel covers its image, of which then nothing has to be moved; pointwise: it has one element
 windows.FIELDS = [[planes, time, height, width, frames, rows, columns, size, pixels, windows, taps, length,
-   phase_frames,
-   phase_rows, phase_columns, deep, high, wide, phase, plane, image, run, in_place, gapless, partial, covers, pointwise,
-   of_images, tap_bytes, places, units]]
+   phase_frames, phase_rows, phase_columns, deep, high, wide, phase, plane, image, run, in_place, gapless, partial,
+   covers, pointwise, of_images, tap_bytes, places, units]]
 function windows.complete(g)
    g.pixels, g.windows, g.taps, g.size = g.time * g.height * g.width, g.frames * g.rows * g.columns,
       g.kt * g.kh * g.kw, g.T.size

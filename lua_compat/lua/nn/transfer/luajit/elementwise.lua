@@ -70,14 +70,12 @@ end
 
 local forward = {
    abs = of 'abs($x)', square = squared, sqrt = of 'sqrt($x)', sigmoid = functions.sigmoid, tanh = functions.tanh,
-      exp = functions.exp,
-   log = functions.log, soft_sign = of '$x / (1 + abs($x))',
+   exp = functions.exp, log = functions.log, soft_sign = of '$x / (1 + abs($x))',
    hard_shrink = of('($x > v or $x < -v) and $x or 0', '$x * $gate(abs($x) - v) + 0'),
    soft_shrink = function(r, t, s, v, n) return v >= 0 and soft_shrink(r, t, s, v, n) or no 'a threshold below 0' end,
    elu = elu, leaky_relu = rectifiers.leaky, hard_tanh = hard_tanh, relu6 = relu6,
    power = function(r, t, s, v, n) return (powers[v] or power)(r, t, s, v, n) end,
-   hard_tanh_in_place = hard_tanh_in_place, relu6_in_place = relu6_in_place,
-      leaky_relu_in_place = rectifiers.leaky,
+   hard_tanh_in_place = hard_tanh_in_place, relu6_in_place = relu6_in_place, leaky_relu_in_place = rectifiers.leaky,
    threshold = function(r, t, s, v, n, w)
       return (w == 0 and 1 / w > 0 and rectifiers.threshold or with_threshold)(r, t, s, v, n, w)
    end,
@@ -89,15 +87,14 @@ local forward = {
 local backward = {
    abs = of('$x >= 0 and $y or -$y', '$y * (1 - 2 * $gate(-$x))'),
    square = of_square, sqrt = of '$x == 0 and 0 or 0.5 * $y / $x', sigmoid = of '$y * ((1 - $x) * $x)',
-      tanh = of '$y * (1 - $x * $x)',
-   exp = of '$y * $x', log = of '$y / $x', soft_sign = of '$y / ((1 + abs($x)) * (1 + abs($x)))',
+   tanh = of '$y * (1 - $x * $x)', exp = of '$y * $x', log = of '$y / $x',
+   soft_sign = of '$y / ((1 + abs($x)) * (1 + abs($x)))',
    log_sigmoid = of_log_sigmoid, hard_shrink = outside, soft_shrink = outside,
    elu = of('$x <= 0 and $y * ($x + v) or $y', '$y * ($gate($x) + (1 - $gate($x)) * ($x + v))'),
    leaky_relu = rectifiers.leaky, hard_tanh = within('v', 'w'), relu6 = within('0', '6'),
-      threshold = rectifiers.threshold,
    hard_tanh_in_place = within('v', 'w'), relu6_in_place = within('0', '6'),
-      leaky_relu_in_place = of('$x <= 0 and v * $y or $y', '$y * ($gate($x) + (1 - $gate($x)) * v)'),
-   threshold_in_place = rectifiers.threshold_in_place,
+   leaky_relu_in_place = of('$x <= 0 and v * $y or $y', '$y * ($gate($x) + (1 - $gate($x)) * v)'),
+   threshold = rectifiers.threshold, threshold_in_place = rectifiers.threshold_in_place,
    power = function(r, t, s, v, n) return (of_powers[v] or of_power)(r, t, s, v, n) end,
 }
 
