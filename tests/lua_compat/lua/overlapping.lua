@@ -54,6 +54,7 @@ for title, at in pairs{ forwards = { 8, 5 }, backwards = { 5, 8 }, same = { 5, 5
    pairwise('addcmul', function(r, t) r:addcmul(0.5, t, t) end)
    pairwise('exp', function(r, t) r:exp(t) end)
    pairwise('sum', function(r, t) if r:dim() == 2 then torch.sum(r:narrow(2, 1, 1), t, 2) end end)
+   pairwise('repeatTensor', function(r, t) r:repeatTensor(t:narrow(1, 1, 2), 4, 1) end)
    pairwise('lerp', function(r, t) r:lerp(t, t * 2, 0.5) end)
    pairwise('gt', function(r, t) torch.gt(r, t, 0.5) end)
    pairwise('gt of two', function(r, t) torch.gt(r, t, t - 0.1) end)

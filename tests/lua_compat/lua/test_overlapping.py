@@ -83,3 +83,15 @@ def test_a_result_without_elements_keeps_its_place_in_a_storage() -> None:
         end
     """
     assert Runtime().run_string(code) == 0
+
+
+@pytest.mark.parametrize("way", ["luajit", "pytorch"])
+def test_a_result_that_is_resized_may_be_what_is_read(way: str) -> None:
+    code = """
+        local t = torch.LongTensor{ 1, 0, 2, 3 }
+        t:repeatTensor(t, 2)
+        assert(table.concat(t:storage():totable(), ' ') == '1 0 2 3 1 0 2 3')
+        torch.nonzero(t, t)
+        assert(table.concat(t:storage():totable(), ' ', 1, 6) == '1 3 4 5 7 8')
+    """
+    assert Runtime(way=way).run_string(code) == 0

@@ -3,7 +3,6 @@
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
-local is_apart = require('torch.core.overlap').is_apart
 local few = require 'torch.luajit.elementwise'
 local templates = require 'torch.core.templates'
 local room = require 'torch.core.scratch'()
@@ -56,15 +55,14 @@ local function write(p, list, n, t)
    for k = 0, n - 1 do p[nd * k] = list[k] + 1 end
 end
 
--- l = a row with the position of each nonzero element of t; false, with nothing done, if Python has to compute.
+-- l = a row with the position of each nonzero element of t, whose memory is another; false, with nothing done, if Python
+-- has to compute.
 function nonzero.find(l, t)
    local n, name = count(t), t.T.host.name
    if t.nd == 0 or few.LIMIT == 0 or not t.T.here or not (n <= MOST or few.fits_for_now(n)) or not BITS[name] then
       return no 'many elements, or halves'
    end
-   if l.T.host ~= types.Long or not l.T.here or not is_apart(l, t) then
-      return no 'a result of another type, or one that shares memory'
-   end
+   if l.T.host ~= types.Long or not l.T.here then return no 'a result of another type' end
    local q = few.in_one_piece(t, 1, n)
    if not q then return no 'elements that are not contiguous' end
    local list = cast('int32_t *', room('list', 4 * (n + 1)))

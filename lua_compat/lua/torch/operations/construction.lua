@@ -304,6 +304,7 @@ local function repeat_tensor(result, tensor, ...)
       local k, n = d - (nd - t.nd), errors.whole(times[d], d + 1)
       times[d], sizes[d] = n, n * (k >= 1 and t[2 * k - 1] or 1)
    end
+   if not is_apart(r, t) then t = pointwise.copy_of(t) end
    resize(r, nd, sizes)
    for d = 1, nd do -- raises Torch7's errors, which come from unfolding the result along each dimension
       if times[d] < 1 then

@@ -407,6 +407,7 @@ define('scatter', {
 }, on_device)
 
 define('nonzero', { 'l T', function(l, t)
+   if not is_apart(l, t) then t = copy_of(t) end
    if find_nonzero(l, t) then return end
    local n = t.nd > 0 and python.count_nonzero(handle(t)) or 0
    resize(l, 2, { n, t.nd })
