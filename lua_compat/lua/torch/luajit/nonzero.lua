@@ -55,8 +55,8 @@ local function write(p, list, n, t)
    for k = 0, n - 1 do p[nd * k] = list[k] + 1 end
 end
 
--- l = a row with the position of each nonzero element of t, whose memory is another; false, with nothing done, if Python
--- has to compute.
+-- l = a row with the position of each nonzero element of t, whose memory is another; false, with nothing done, if
+-- Python has to compute.
 function nonzero.find(l, t)
    local n, name = count(t), t.T.host.name
    if t.nd == 0 or few.LIMIT == 0 or not t.T.here or not (n <= MOST or few.fits_for_now(n)) or not BITS[name] then
