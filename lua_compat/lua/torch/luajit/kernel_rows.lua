@@ -29,7 +29,7 @@ for several = 1, MOST do
    adding[several] = templates.compile('torch.luajit.kernel_rows', ADD, { taps = several })
    multiplying[several] = templates.compile('torch.luajit.kernel_rows', MULTIPLY, { taps = several })
 end
-local add_most, multiply_most = adding[MOST], multiplying[MOST]
+local add_one, add_two, add_most, multiply_most = adding[1], adding[2], adding[MOST], multiplying[MOST]
 
 -- The same for a whole row of weights, in order.
 function taps.add(sums, p, n, w, at, step, weights)
@@ -38,7 +38,8 @@ function taps.add(sums, p, n, w, at, step, weights)
       add_most(sums, p + k, n, w, at + k * step, step)
       k = k + MOST
    end
-   adding[weights - k](sums, p + k, n, w, at + k * step, step)
+   local add = weights - k == MOST and add_most or weights - k == 2 and add_two or add_one
+   add(sums, p + k, n, w, at + k * step, step)
 end
 function taps.multiply(r, at, g, p, n, weights)
    local k = 0
