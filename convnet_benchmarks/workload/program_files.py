@@ -58,10 +58,12 @@ def write_program(
     write = _write_onnx if is_onnx else _write_exported
     try:
         program = _Program(module.eval(), sizes, dtype)
-        with replaced_when_whole(path) as temporary, warnings.catch_warnings():
+        whole = io.BytesIO()  # where a disk is full, PyTorch's writer ends the process
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # on tracing, and on what a later version will do
-            with temporary.open("wb") as file:
-                write(program, file)
+            write(program, whole)
+        with replaced_when_whole(path) as temporary:
+            temporary.write_bytes(whole.getbuffer())
     except OSError as error:
         raise UserError(f"{option}: cannot write '{path}': {error.strerror or error}") from None
     except Exception as error:  # whatever PyTorch's exporters raise for what they cannot follow

@@ -1,5 +1,6 @@
 """A module's state_dict in a file: .pt or .safetensors."""
 
+import io
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,20 +22,26 @@ def save_state(state: Mapping[str, Tensor], path: str | os.PathLike[str]) -> Non
     """Writes tensors under their names; the file appears only when complete.
 
     In .safetensors tied parameters are written under each of their names, which that format cannot share.
-    Raises ValueError for another suffix, ImportError for .safetensors without the package safetensors.
+    Raises OSError, ValueError for another suffix, ImportError for .safetensors without its package.
     """
     suffix = Path(path).suffix.lower()
     if suffix in (".pt", ".pth"):
+        whole = io.BytesIO()  # where a disk is full, PyTorch's writer raises no OSError
+        torch.save(dict(state), whole)
         with replaced_when_whole(path) as temporary:
-            torch.save(dict(state), temporary)
+            temporary.write_bytes(whole.getbuffer())
     elif suffix == ".safetensors":
+        from safetensors import SafetensorError
         from safetensors.torch import save_file
 
-        whole = {name: tensor.clone(memory_format=torch.contiguous_format) for name, tensor in state.items()}
+        clones = {name: tensor.clone(memory_format=torch.contiguous_format) for name, tensor in state.items()}
         with replaced_when_whole(path) as temporary:
             temporary.touch()
             mode = temporary.stat().st_mode
-            save_file(whole, temporary)
+            try:
+                save_file(clones, temporary)
+            except SafetensorError as error:  # of the system's
+                raise OSError(str(error)) from None
             temporary.chmod(mode)  # save_file makes a file that only its user may read
     else:
         raise ValueError(f"'{path}' must end in {', '.join(SUFFIXES)}")

@@ -1,6 +1,7 @@
 """convert: models of Torch7 as state dicts, and back."""
 
 import functools
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -102,6 +103,25 @@ def test_the_model_itself_is_not_replaced(convert: Command, tmp_path: Path, plac
     code, _, stderr = convert(model, *place, "--to", tmp_path / "link.t7")
     assert code == 2 and "link.t7' is also the file of MODEL; give another name" in stderr
     assert model.read_bytes() == (T7 / "net.bin.t7").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "target", ["x.pt", *(pytest.param(f"x.{end}", marks=pytest.mark.slow) for end in ("safetensors", "pt2"))]
+)
+def test_a_full_disk_is_one_line_and_leaves_the_old_file(tmp_path: Path, target: str) -> None:
+    (tmp_path / target).write_bytes(b"before")
+    script = """
+import resource, sys
+from convnet_benchmarks.cli import main
+resource.setrlimit(resource.RLIMIT_FSIZE, (256, 256))
+sys.exit(main(["convert", *sys.argv[1:]]))
+"""
+    arguments = (str(T7 / "net.bin.t7"), "--at", "net", "--input-size", "3x8x8", "--to", target)
+    done = run_python("-c", script, *arguments, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    message = rf"convnet-benchmarks convert: option --to: cannot write '{target}': .*File too large.*\n"
+    assert re.fullmatch(message, done.stderr)
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == {target: b"before"}
 
 
 def test_convert_as_typed(tmp_path: Path) -> None:
