@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from lua_compat.kernels.alignment import multiply
-from lua_compat.kernels.results import Out
+from lua_compat.kernels.results import Out, write
 
 __all__ = [
     "addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "dot", "eig", "gels", "geqrf",
@@ -17,14 +17,16 @@ __all__ = [
 SANDBOXED = __all__
 
 
-def _write(out: Tensor, result: Tensor) -> None:
-    """Writes a result; matrices get LAPACK's layout, column by column."""
-    if result.dim() == 2 and (out.shape != result.shape or out.is_contiguous()):
+def _write(out: Tensor, result: Tensor, argument: Tensor | None = None) -> None:
+    """Writes a result. Matrices get LAPACK's layout, column by column; one that replaces the ``argument``
+    keeps its own, because Torch7 has LAPACK compute it in a copy."""
+    if out is argument:
+        write(out, result)
+    elif result.dim() == 2 and (out.shape != result.shape or out.is_contiguous()):
         out.resize_(result.shape[::-1])
-        out.t_()
+        out.t_().copy_(result)
     else:
-        out.resize_(result.shape)
-    out.copy_(result)
+        out.resize_(result.shape).copy_(result)
 
 
 def dot(a: Tensor, b: Tensor) -> float:
@@ -105,27 +107,27 @@ def gesv(solution: Out, factors: Out, b: Tensor, a: Tensor) -> None:
     lu, pivots, info = torch.linalg.lu_factor_ex(a)
     if info.item() > 0:
         raise ValueError(f"Lapack Error in gesv : U({info.item()},{info.item()}) is zero, singular U.")
-    _write(solution, torch.linalg.lu_solve(lu, pivots, _columns(b)))
-    _write(factors, lu)
+    _write(solution, torch.linalg.lu_solve(lu, pivots, _columns(b)), b)
+    _write(factors, lu, a)
 
 
 def gels(solution: Out, factors: Out, b: Tensor, a: Tensor) -> None:
     """Finds the least-squares (more rows than columns) or least-norm solution of a x = b, a's QR or LQ."""
     rows, columns = a.shape
-    b = _columns(b)
+    right = _columns(b)
     wide = rows < columns
     packed, tau = torch.geqrf(a.T if wide else a)
     if wide:
         triangle = packed[:rows].triu()
-        y = torch.linalg.solve_triangular(triangle.T, b, upper=False)
-        padded = torch.cat([y, b.new_zeros(columns - rows, b.shape[1])])
-        _write(solution, torch.ormqr(packed, tau, padded))
-        _write(factors, packed.T)
+        y = torch.linalg.solve_triangular(triangle.T, right, upper=False)
+        padded = torch.cat([y, y.new_zeros(columns - rows, y.shape[1])])
+        _write(solution, torch.ormqr(packed, tau, padded), b)
+        _write(factors, packed.T, a)
         return
-    left = torch.ormqr(packed, tau, b, transpose=True)
+    left = torch.ormqr(packed, tau, right, transpose=True)
     x = torch.linalg.solve_triangular(packed[:columns].triu(), left[:columns], upper=True)
-    _write(solution, x)
-    _write(factors, packed)
+    _write(solution, x, b)
+    _write(factors, packed, a)
 
 
 def _first_zero(a: Tensor) -> int:
@@ -140,12 +142,13 @@ def trtrs(solution: Out, matrix: Out, b: Tensor, a: Tensor, uplo: str, trans: st
     triangle = a.triu() if upper else a.tril()
     if diag != "U" and (zero := _first_zero(a)):
         raise ValueError(f"Lapack Error in trtrs : A({zero},{zero}) is zero, singular A")
-    _write(matrix, a)
+    _write(matrix, a, a)
     if trans == "T":
         triangle, upper = triangle.T, not upper
     _write(
         solution,
         torch.linalg.solve_triangular(triangle, _columns(b), upper=upper, unitriangular=diag == "U"),
+        b,
     )
 
 
@@ -154,10 +157,10 @@ def symeig(values: Out, vectors: Out, a: Tensor, job: str, uplo: str) -> None:
     if job == "V":
         found, columns = torch.linalg.eigh(a, UPLO=uplo)
         _write(values, found)
-        _write(vectors, columns)
+        _write(vectors, columns, a)
     else:
         _write(values, torch.linalg.eigvalsh(a, UPLO=uplo))
-        _write(vectors, torch.zeros_like(a))
+        _write(vectors, torch.zeros_like(a), a)
 
 
 def eig(values: Out, vectors: Out, a: Tensor, job: str) -> None:
@@ -185,14 +188,14 @@ def svd(u: Out, s: Out, v: Out, a: Tensor, job: str) -> None:
     left, values, right = torch.linalg.svd(a, full_matrices=job == "A")
     _write(u, left)
     _write(s, values)
-    _write(v, right.T)
+    write(v, right.T)
 
 
 def inverse(out: Out, a: Tensor) -> None:
     result, info = torch.linalg.inv_ex(a)
     if info.item() > 0:
         raise ValueError(f"Lapack Error getrf : U({info.item()},{info.item()}) is 0, U is singular")
-    _write(out, result)
+    _write(out, result, a)
 
 
 def potrf(out: Out, a: Tensor, uplo: str) -> None:
@@ -202,19 +205,19 @@ def potrf(out: Out, a: Tensor, uplo: str) -> None:
         raise ValueError(
             f"Lapack Error in potrf : the leading minor of order {info.item()} is not positive definite"
         )
-    _write(out, factor if uplo == "L" else factor.T)
+    _write(out, factor if uplo == "L" else factor.T, a)
 
 
 def potrs(out: Out, b: Tensor, factor: Tensor, uplo: str) -> None:
     """Solves a x = b, given a's Cholesky factor."""
-    _write(out, torch.cholesky_solve(_columns(b), factor, upper=uplo == "U"))
+    _write(out, torch.cholesky_solve(_columns(b), factor, upper=uplo == "U"), b)
 
 
 def potri(out: Out, factor: Tensor, uplo: str) -> None:
     """Computes the inverse of a, given its Cholesky factor."""
     if zero := _first_zero(factor):
         raise ValueError(f"Lapack Error potri : A({zero},{zero}) is 0, A cannot be factorized")
-    _write(out, torch.cholesky_inverse(factor, upper=uplo == "U"))
+    _write(out, torch.cholesky_inverse(factor, upper=uplo == "U"), factor)
 
 
 def pstrf(out: Out, pivots: Out, a: Tensor, uplo: str, tolerance: float) -> None:
@@ -240,21 +243,20 @@ def pstrf(out: Out, pivots: Out, a: Tensor, uplo: str, tolerance: float) -> None
         factor[k, k] = work[k, k].sqrt()
         factor[k + 1 :, k] = work[k + 1 :, k] / factor[k, k]
         work[k + 1 :, k + 1 :] -= torch.outer(factor[k + 1 :, k], factor[k + 1 :, k])
-    _write(out, factor.T if uplo == "U" else factor)
+    _write(out, factor.T if uplo == "U" else factor, a)
     _write(pivots, (order + 1).int())
 
 
 def qr(q: Out, r: Out, a: Tensor) -> None:
     orthogonal, triangle = torch.linalg.qr(a)
     _write(q, orthogonal)
-    r.resize_(triangle.shape)
-    r.copy_(triangle)
+    write(r, triangle)
 
 
 def geqrf(packed: Out, tau: Out, a: Tensor) -> None:
     """Computes QR in LAPACK's packed form: r above the diagonal, the reflectors below."""
     result, scales = torch.geqrf(a)
-    _write(packed, result)
+    _write(packed, result, a)
     _write(tau, scales)
 
 
@@ -271,9 +273,9 @@ def orgqr(out: Out, packed: Tensor, tau: Tensor) -> None:
     unchanged."""
     reflectors = len(tau)
     q = torch.orgqr(packed[:, :reflectors], tau)
-    _write(out, q if reflectors == packed.shape[1] else torch.cat([q, packed[:, reflectors:]], 1))
+    _write(out, q if reflectors == packed.shape[1] else torch.cat([q, packed[:, reflectors:]], 1), packed)
 
 
 def ormqr(out: Out, packed: Tensor, tau: Tensor, c: Tensor, side: str, trans: str) -> None:
     """Multiplies c by the q of a packed QR, from the left ('L') or right ('R'), transposed ('T') or not."""
-    _write(out, torch.ormqr(packed, tau, c, left=side == "L", transpose=trans == "T"))
+    _write(out, torch.ormqr(packed, tau, c, left=side == "L", transpose=trans == "T"), c)

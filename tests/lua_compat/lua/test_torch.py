@@ -388,3 +388,40 @@ def test_a_function_of_another_luajit_says_so_when_it_is_called(tmp_path: Path) 
         assert(not ok and problem:find('saved by another Lua and could not be loaded', 1, true), problem)
     """
     run_lua(tmp_path, code)
+
+
+@pytest.mark.parametrize("way", ["any", "pytorch"])
+def test_lapack_keeps_the_layout_of_an_argument_that_it_replaces(way: str) -> None:
+    """It fills others column by column, except for the right matrices of svd and qr: Torch7's layouts."""
+    code = """
+        local function matrix() return torch.Tensor{ { 4, 1 }, { 1, 3 } } end
+        local function is_by_rows(t) return t:stride(1) == 2 and t:stride(2) == 1 end
+        local function same(name, a, b) assert((a - b):abs():max() < 1e-12, name) end
+        for _, name in ipairs{ 'inverse', 'potrf', 'potri', 'pstrf', 'geqrf' } do
+           local a = matrix()
+           local other = name == 'pstrf' and torch.IntTensor() or name == 'geqrf' and torch.Tensor() or nil
+           local new = torch[name](a)
+           if other then torch[name](a, other, a) else torch[name](a, a) end
+           assert(is_by_rows(a) and new:stride(1) == 1, name)
+           same(name, a, new)
+        end
+        for _, name in ipairs{ 'gesv', 'gels', 'trtrs' } do
+           local a, b = matrix(), torch.Tensor{ { 2, 1 }, { 1, 3 } }
+           local x, factors = torch[name](b, a)
+           torch[name](b, a, b, a)
+           assert(is_by_rows(b) and is_by_rows(a) and x:stride(1) == 1, name)
+           same(name, b, x)
+           same(name, a, factors)
+        end
+        local a, packed, tau = matrix(), torch.geqrf(matrix())
+        local vectors, c = matrix(), matrix()
+        torch.symeig(torch.Tensor(), vectors, vectors, 'V')
+        torch.ormqr(c, packed, tau, c)
+        local q = packed:clone()
+        torch.orgqr(q, q, tau)
+        local u, _, v = torch.svd(a)
+        local _, r = torch.qr(a)
+        for k, t in ipairs{ vectors, c, q, v, r } do assert(is_by_rows(t), k) end
+        assert(u:stride(1) == 1)
+    """
+    assert Runtime(way=way).run_string(code) == 0

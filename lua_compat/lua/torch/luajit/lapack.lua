@@ -86,8 +86,8 @@ local function columns_of(t, name)
 end
 
 -- r = a matrix at p with strides `row` and `column`. As from the kernels, r becomes column-major, unless it already has
--- these sizes and is not contiguous. by_rows: r keeps its layout, or becomes row-major. Returns true, to callers in
--- parentheses: tail calls are slower.
+-- these sizes and is not contiguous. by_rows: r keeps its layout, or becomes row-major, as where Torch7 has LAPACK work
+-- on a copy: for a result that replaces an argument. Returns true, to callers in parentheses: tail calls are slower.
 local function write(r, p, rows, columns, row, column, by_rows)
    if r.nd ~= 2 or r[1] ~= rows or r[3] ~= columns or not by_rows and is_contiguous(r) then
       resize(r, 2, { rows, columns }, not by_rows and { 1, rows } or nil)
@@ -148,7 +148,7 @@ function luajit.gesv(solution, factors, b, a)
    if not routines then return false end
    local x, n, sides = columns_of(b, 'b')
    local lu = solve(routines, a, x, sides)
-   return lu and write(solution, x, n, sides, 1, n) and write(factors, lu, n, n, 1, n)
+   return lu and write(solution, x, n, sides, 1, n, solution == b) and write(factors, lu, n, n, 1, n, factors == a)
 end
 
 function luajit.inverse(r, a)
@@ -158,7 +158,7 @@ function luajit.inverse(r, a)
    local x = numbers(a.T, 'b', n * n)
    ffi.fill(x, n * n * a.T.size)
    for i = 0, n - 1 do x[i * (n + 1)] = 1 end
-   return solve(routines, a, x, n) and write(r, x, n, n, 1, n)
+   return solve(routines, a, x, n) and write(r, x, n, n, 1, n, r == a)
 end
 
 function luajit.potrf(r, a, uplo)
@@ -169,7 +169,7 @@ function luajit.potrf(r, a, uplo)
    routines.potrf(uplo, order, factor, order, info)
    if not succeeded() then return false end
    clear_triangle(factor, n, a.T.size, uplo == 'U')
-   return (write(r, factor, n, n, 1, n))
+   return (write(r, factor, n, n, 1, n, r == a))
 end
 
 function luajit.potrs(r, b, a, uplo)
@@ -179,7 +179,7 @@ function luajit.potrs(r, b, a, uplo)
    local x, _, sides = columns_of(b, 'b')
    local order = whole(1, n)
    routines.potrs(uplo, order, whole(2, sides), factor, order, x, order, info)
-   return succeeded() and write(r, x, n, sides, 1, n)
+   return succeeded() and write(r, x, n, sides, 1, n, r == b)
 end
 
 function luajit.potri(r, a, uplo)
@@ -194,7 +194,7 @@ function luajit.potri(r, a, uplo)
          if uplo == 'U' then p[i * n + j] = p[j * n + i] else p[j * n + i] = p[i * n + j] end
       end
    end
-   return (write(r, p, n, n, 1, n))
+   return (write(r, p, n, n, 1, n, r == a))
 end
 
 function luajit.symeig(values, vectors, a, job, uplo)
@@ -210,7 +210,7 @@ function luajit.symeig(values, vectors, a, job, uplo)
    if not succeeded() then return false end
    if job ~= 'V' then ffi.fill(p, n * n * T.size) end
    write_vector(values, found_values, n)
-   return (write(vectors, p, n, n, 1, n))
+   return (write(vectors, p, n, n, 1, n, vectors == a))
 end
 
 function luajit.svd(u, s, v, a, job)
@@ -230,7 +230,7 @@ function luajit.svd(u, s, v, a, job)
    if not succeeded() then return false end
    write(u, left, rows, left_columns, 1, rows)
    write_vector(s, values, fewer)
-   return (write(v, right, columns, right_rows, right_rows, 1))
+   return (write(v, right, columns, right_rows, right_rows, 1, true))
 end
 
 -- The packed QR factorisation of a: a pointer to it, its scales, and its sizes.
@@ -248,7 +248,7 @@ function luajit.geqrf(packed, tau, a)
    if not routines then return false end
    local p, scales, rows, columns = factorize(routines, a)
    write_vector(tau, scales, min(rows, columns))
-   return (write(packed, p, rows, columns, 1, rows))
+   return (write(packed, p, rows, columns, 1, rows, packed == a))
 end
 
 function luajit.qr(q, r, a)
