@@ -425,3 +425,27 @@ def test_lapack_keeps_the_layout_of_an_argument_that_it_replaces(way: str) -> No
         assert(u:stride(1) == 1)
     """
     assert Runtime(way=way).run_string(code) == 0
+
+
+@pytest.mark.parametrize("way", ["any", "pytorch"])
+def test_gather_resizes_only_a_new_result(way: str) -> None:
+    """A longer one keeps what lies behind; another size is refused. Torch7 writes behind a shorter one."""
+    code = """
+        local x, index = torch.range(1, 16):view(4, 4), torch.LongTensor{ { 1, 2, 3, 4 }, { 2, 2, 2, 2 } }
+        local found = torch.gather(x, 1, index)
+        assert(found:equal(torch.Tensor{ { 1, 6, 11, 16 }, { 5, 6, 7, 8 } }))
+        for _, r in ipairs{ torch.zeros(4, 4), torch.zeros(4, 4):t(), torch.zeros(5, 6):sub(2, 5, 2, 5) } do
+           assert(torch.gather(r, x, 1, index):size(1) == 4)
+           assert(r:narrow(1, 1, 2):equal(found) and r:narrow(1, 3, 2):eq(0):all())
+        end
+        local function refuse(words, ...)
+           local fine, text = pcall(torch.gather, ...)
+           assert(not fine and text:find(words, 1, true), text)
+        end
+        local sizes = ', src [4 x 4] and index [2 x 4] to have the same size in dimension 0'
+        refuse('Expected tensor [2 x 3]' .. sizes, torch.zeros(2, 3), x, 1, index)
+        refuse('Expected tensor [1 x 4]' .. sizes, torch.zeros(1, 4), x, 1, index)
+        refuse('Input tensor must have same dimensions as output tensor', torch.zeros(8), x, 1, index)
+        refuse('Index tensor must have same dimensions as input tensor', x:clone(), x, 1, index[1])
+    """
+    assert Runtime(way=way).run_string(code) == 0

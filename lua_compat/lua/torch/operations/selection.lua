@@ -316,14 +316,26 @@ local function check_sizes(index, whole, d, first, second)
    end
 end
 
+-- Like Torch7's, it resizes only a new result; a longer one keeps what lies behind.
 local function gather(r, t, d, index)
-   memory.resize_as(r, index)
-   if index.nd ~= t.nd then
+   local is_new = r.nd == 0 or r.T.device
+   if is_new then memory.resize_as(r, index) end
+   if r.nd ~= t.nd then
       errors.argument(2, 'Input tensor must have same dimensions as output tensor', 'THTensorMath.c:427')
+   elseif index.nd ~= r.nd then
+      errors.argument(4, 'Index tensor must have same dimensions as input tensor', 'THTensorMath.c')
    end
    check_not_above(t, d, 3)
    check_not_below(t, d)
    check_sizes(index, t, d, r, t)
+   if not is_new then
+      check_sizes(index, r, d, r, t)
+      if r[2 * d - 1] < index[2 * d - 1] then check_size(d, index, r, d, r, t) end
+      if r[2 * d - 1] > index[2 * d - 1] then
+         r = memory.copy_view(r)
+         r[2 * d - 1] = index[2 * d - 1]
+      end
+   end
    if not is_repeated(r) and gather_here(r, t, d, index) then return end
    if out_of_range(index, t[2 * d - 1]) then errors.raise('Invalid index in gather', 'THTensorMath.c:456') end
    into(r, gather_in_python, beside(r, t), d, beside(r, index))
