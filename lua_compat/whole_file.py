@@ -1,9 +1,10 @@
 """Files that appear complete or not at all: what was there stays until then."""
 
 import contextlib
+import io
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -114,6 +115,17 @@ def replaced_when_whole(target: str | os.PathLike[str]) -> "Iterator[Path]":
         unfinished.keep()
     finally:
         unfinished.discard()
+
+
+def write_when_whole(target: str | os.PathLike[str], write: Callable[[io.BytesIO], object]) -> None:
+    """Makes ``write`` write to memory, and then the file, which appears only when complete. Raises OSError.
+
+    For PyTorch's writers: where a disk is full, they raise other errors, or end the process.
+    """
+    whole = io.BytesIO()
+    write(whole)
+    with replaced_when_whole(target) as path:
+        path.write_bytes(whole.getbuffer())
 
 
 class Saves:

@@ -6,13 +6,14 @@ import io
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.workload.model_files import check_folder
-from lua_compat.whole_file import replaced_when_whole
+from lua_compat.whole_file import write_when_whole
 
 if TYPE_CHECKING:
     import torch
@@ -58,12 +59,9 @@ def write_program(
     write = _write_onnx if is_onnx else _write_exported
     try:
         program = _Program(module.eval(), sizes, dtype)
-        whole = io.BytesIO()  # where a disk is full, PyTorch's writer ends the process
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # on tracing, and on what a later version will do
-            write(program, whole)
-        with replaced_when_whole(path) as temporary:
-            temporary.write_bytes(whole.getbuffer())
+            write_when_whole(path, partial(write, program))
     except OSError as error:
         raise UserError(f"{option}: cannot write '{path}': {error.strerror or error}") from None
     except Exception as error:  # whatever PyTorch's exporters raise for what they cannot follow

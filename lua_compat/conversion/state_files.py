@@ -1,14 +1,14 @@
 """A module's state_dict in a file: .pt or .safetensors."""
 
-import io
 import os
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
-from lua_compat.whole_file import replaced_when_whole
+from lua_compat.whole_file import replaced_when_whole, write_when_whole
 
 SUFFIXES = (".pt", ".pth", ".safetensors")
 
@@ -26,10 +26,7 @@ def save_state(state: Mapping[str, Tensor], path: str | os.PathLike[str]) -> Non
     """
     suffix = Path(path).suffix.lower()
     if suffix in (".pt", ".pth"):
-        whole = io.BytesIO()  # where a disk is full, PyTorch's writer raises no OSError
-        torch.save(dict(state), whole)
-        with replaced_when_whole(path) as temporary:
-            temporary.write_bytes(whole.getbuffer())
+        write_when_whole(path, partial(torch.save, dict(state)))
     elif suffix == ".safetensors":
         from safetensors import SafetensorError
         from safetensors.torch import save_file
