@@ -20,13 +20,10 @@ SANDBOXED = __all__
 def _write(out: Tensor, result: Tensor, argument: Tensor | None = None) -> None:
     """Writes a result. Matrices get LAPACK's layout, column by column; one that replaces the ``argument``
     keeps its own, because Torch7 has LAPACK compute it in a copy."""
-    if out is argument:
-        write(out, result)
-    elif result.dim() == 2 and (out.shape != result.shape or out.is_contiguous()):
+    if out is not argument and result.dim() == 2 and (out.shape != result.shape or out.is_contiguous()):
         out.resize_(result.shape[::-1])
-        out.t_().copy_(result)
-    else:
-        out.resize_(result.shape).copy_(result)
+        out.t_()
+    write(out, result)
 
 
 def dot(a: Tensor, b: Tensor) -> float:
