@@ -126,7 +126,7 @@ for name, formula in pairs(FORMULAS) do
    local convert_of = templates.for_each(types.codes_of_reals, function(code)
       local T = types[code]
       return templates.compile(NAME, CONVERT, { formula = formula[1], get = T.get }, { rest = formula.rest,
-         round = T == types.Double and '($1)' or 'to_type($1)', to_type = T.cast, channel = channel_of(T),
+         round = types.rounded(T), to_type = T.cast, channel = channel_of(T),
          expanded = expanded_of(T), root = root, cube = cube, compressed = compressed, white_x = 0.950456,
          white_z = 1.088754, epsilon = EPSILON, kappa = KAPPA })
    end)

@@ -185,13 +185,16 @@ for code = 1, #hosts do
    if types[code].real or types[code].whole then types.codes_of_numbers[#types.codes_of_numbers + 1] = code end
 end
 
+-- The text of a hole that rounds a number to a type of real numbers by to_type, the type's cast.
+function types.rounded(T) return T == types.Double and '($1)' or 'to_type($1)' end
+
 -- Returns a function of a type of real numbers (or of one of those codes) that returns the text, compiled for that type
 -- with its functions, and $round(...), which rounds to it: traces are for one type of memory.
 function types.compiled(name, text, values, codes)
    local made = templates.for_each(codes or types.codes_of_reals, function(code)
       local T = types[code]
       return templates.compile(name, text, values, { get = T.get, set = T.set, to_type = T.cast,
-         round = T == types.Double and '($1)' or 'to_type($1)' })
+         round = types.rounded(T) })
    end)
    return function(T) return made(T.host.code) end
 end
